@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { runAt } from '../support/embedded-database.js';
 import { openOnce } from '../support/open.js';
-import { openCliHarness } from './cli-harness.js';
+import { openCliHarness, words } from './cli-harness.js';
 
 const LATER = ['--at', '2040-01-01T00:00:00Z'];
 const SILENT = { TOCK_LOG_LEVEL: 'silent' };
@@ -24,16 +24,9 @@ describe('tock cancel by filter', () => {
       await enqueue('idle', ...LATER),
       await enqueue('idle', ...LATER),
     ];
-    const { code, stdout, stderr } = await harness.tock([
-      'cancel',
-      '--status',
-      'queued',
-      '--job',
-      'idle',
-      '--yes',
-      '--reason',
-      'wrong month',
-    ]);
+    const { code, stdout, stderr } = await harness.tock(
+      words(`cancel --status queued --job idle --yes --reason 'wrong month'`),
+    );
     expect(stdout).toBe('3 cancelled\n');
     expect(stderr).toBe('');
     expect(code).toBe(0);
@@ -84,26 +77,16 @@ describe('tock cancel by filter', () => {
     expect(code).toBe(0);
   });
 
-  it('works in batches with progress, oldest first, up to the limit', async () => {
-    const ids: string[] = [];
-    for (let number = 0; number < 4; number++) ids.push(await enqueue('idle', ...LATER));
-    const limited = await harness.json(['cancel', '--job', 'idle', '--limit', '2', '--yes']);
-    expect(limited).toEqual({ matched: 2, done: { cancelled: 2 }, passed: 0, failed: [] });
-    const { runs } = await harness.json<{ runs: { id: string }[] }>([
-      'runs',
-      '--status',
-      'queued',
-      '--job',
-      'idle',
-    ]);
-    expect(runs.map(run => run.id).toReversed()).toEqual(ids.slice(2));
+  it('works in batches with progress, up to the limit', async () => {
     await runAt(
       harness.url,
       `select tock.enqueue('idle', run_at => '2040-01-01') from generate_series(1, 440)`,
     );
+    const limited = await harness.json(['cancel', '--job', 'idle', '--limit', '2', '--yes']);
+    expect(limited).toEqual({ matched: 2, done: { cancelled: 2 }, passed: 0, failed: [] });
     const { stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', '--yes']);
-    expect(stdout).toBe('442 cancelled\n');
-    expect(stderr).toMatch(/^\[#+-+\] \d+% 200 of 442\n/);
+    expect(stdout).toBe('438 cancelled\n');
+    expect(stderr).toMatch(/^\[#+-+\] \d+% 200 of 438\n/);
   });
 });
 
@@ -140,12 +123,6 @@ describe('tock retry --rate', () => {
     expect(again.code).toBe(0);
     expect((await harness.tock(['retry', '--job', 'idle', '--yes'])).stdout).toContain('no dead runs');
   });
-
-  it('needs a filter', async () => {
-    const { code, stderr } = await harness.tock(['retry', '812', '--rate', '5/s']);
-    expect(stderr).toContain('--rate needs a filter');
-    expect(code).toBe(2);
-  });
 });
 
 describe('tock retry by filter', () => {
@@ -162,13 +139,9 @@ describe('tock retry by filter', () => {
     }).ended;
     expect(asked.stdout).toContain('retry 1 dead run of job "doomed"? [y/N] ');
     expect(asked.stdout).toContain('1 queued again');
-    const { runs } = await harness.json<{ runs: { maxAttempts: number }[] }>([
-      'runs',
-      '--status',
-      'queued',
-      '--job',
-      'doomed',
-    ]);
+    const { runs } = await harness.json<{ runs: { maxAttempts: number }[] }>(
+      words('runs --status queued --job doomed'),
+    );
     expect(runs.map(run => run.maxAttempts).sort((a, b) => a - b)).toEqual([2, 11]);
     expect(await harness.json(['retry', '--status', 'dead', '--yes'])).toMatchObject({ matched: 0 });
   });
@@ -178,14 +151,7 @@ describe('tock retry by filter', () => {
     const dead = await enqueue('doomed', '--key', 'shop:1', '--unique', 'live');
     await harness.tock(['tick'], { env: SILENT });
     await enqueue('doomed', '--key', 'shop:1', '--unique', 'live', ...LATER);
-    const { code, stdout, stderr } = await harness.tock([
-      'retry',
-      '--status',
-      'dead',
-      '--job',
-      'doomed',
-      '--yes',
-    ]);
+    const { code, stdout, stderr } = await harness.tock(words('retry --status dead --job doomed --yes'));
     expect(stdout).toContain('1 could not be retried');
     expect(stderr).toContain(`run ${dead} cannot be retried now: another run with its key "shop:1" is live`);
     expect(code).toBe(1);

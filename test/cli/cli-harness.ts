@@ -85,6 +85,11 @@ export function openWarmCli(): Pick<WarmCli, 'call' | 'close'> {
   return createWarmCli(CLI, environment({}));
 }
 
+/** The arguments in a line, as a shell reads them: '…' is one. */
+export function words(line: string): string[] {
+  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+}
+
 /** Compiles a fixture's jobs and makes a database for them, migrated unless told otherwise. */
 export async function openCliHarness({
   migrated = true,

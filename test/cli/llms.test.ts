@@ -36,10 +36,15 @@ describe('llms.txt', () => {
     expect(names.length).toBeGreaterThan(40);
     for (const name of names) {
       const help = await helpOf(name);
-      expect(help, name).toContain('\nExamples:\n');
       const subs = listed(help.split('\nCommands:')[1] ?? '').map(sub => `${name} ${sub}`);
-      for (const each of subs.length === 0 ? [name] : subs)
-        if (!/^ {2}--json /m.test(await helpOf(each))) without.push(each);
+      for (const each of [name, ...subs]) {
+        const text = await helpOf(each);
+        expect(text, each).toMatch(new RegExp(`^Usage: tock ${each} `));
+        // Its own help has those of its subcommands.
+        if (!each.startsWith('group '))
+          expect(text, each).toMatch(new RegExp(`\nExamples:\n {2}.*tock ${each}`));
+        if (!(each === name && subs.length > 0) && !/^ {2}--json /m.test(text)) without.push(each);
+      }
     }
     const [said = ''] = /--json`, except[^.]*/.exec(text) ?? [];
     expect(without.toSorted()).toEqual(find(/`tock ([a-z-]+)`/g, said).toSorted());

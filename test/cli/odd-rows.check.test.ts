@@ -1,8 +1,8 @@
 // The command line on rows that somebody wrote by hand, with what no Date, no list of errors and no terminal can take: none
 // of them keeps a command from showing the others.
-import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dropBounds } from '../support/bounds.js';
+import { openClient } from '../support/embedded-database.js';
 import { openOnce } from '../support/open.js';
 import { openCliHarness } from './cli-harness.js';
 
@@ -11,8 +11,7 @@ let good: string;
 let ids: string[];
 beforeAll(async () => {
   await harness.tock(['tick']);
-  const client = new pg.Client({ connectionString: harness.url });
-  await client.connect();
+  const client = await openClient(harness.url);
   try {
     for (const table of ['job_runs_live', 'job_definitions', 'job_queues'])
       await client.query(dropBounds(table));
@@ -74,7 +73,7 @@ describe('rows with unusual values', () => {
     expect(() => JSON.parse(document) as unknown).not.toThrow();
   });
 
-  it('show up one by one', { tags: 'check' }, async () => {
+  it('show up one by one', async () => {
     for (const id of ids) {
       const { code, stdout, stderr } = await harness.tock(['show', id, '--stack']);
       expect([id, code, stderr]).toEqual([id, 0, '']);

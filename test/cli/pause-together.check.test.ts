@@ -62,7 +62,7 @@ describe('tock pause --all', () => {
     await harness.tock(['schedule', 'remove', 'weekly']);
   });
 
-  it('pauses those of a job', { tags: 'check' }, async () => {
+  it('pauses those of a job', async () => {
     await harness.tock(['schedule', 'add', 'tenant-1', '--job', 'greet', '--cron', '0 7 * * *']);
     const document = await harness.json(['pause', '--job', 'greet', '--yes']);
     expect(document).toMatchObject({ paused: 1, pausedAlready: 0, names: ['tenant-1'] });
@@ -73,17 +73,9 @@ describe('tock pause --all', () => {
     });
   });
 
-  it.each([
-    [['pause', 'nightly', '--all'], /give a definition, or --all or --job, not both/],
-    [['pause'], /give a definition, or --all or --job/],
-    [['pause', 'nightly', '--yes'], /--yes needs --all or --job/],
-    [['pause', '--job', 'greeet'], /there is no job "greeet".*did you mean greet\?/],
-    [['resume', 'nightly', '--pause', '1'], /give a definition or --pause, not both/],
-    [['resume', 'nightly', '--yes'], /--yes needs --pause/],
-  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
-    const { code, stdout, stderr } = await harness.tock(args);
-    expect(stderr).toMatch(message);
-    expect(stdout).toBe('');
-    expect(code).toBe(2);
+  it('names the job that was probably meant', async () => {
+    const { code, stdout, stderr } = await harness.tock(['pause', '--job', 'greeet']);
+    expect(stderr).toMatch(/there is no job "greeet".*did you mean greet\?/);
+    expect([code, stdout]).toEqual([2, '']);
   });
 });

@@ -67,9 +67,7 @@ describe('tock.start', () => {
     await until(async () => events.includes('run.succeeded'), 'the daemon to say so');
   });
 
-  it('works with NOTIFY turned off for the database: nothing is sent, and polling finds it all', {
-    tags: 'check',
-  }, async () => {
+  it('works with NOTIFY turned off for the database: nothing is sent, and polling finds it all', async () => {
     await test.sql(
       `do $$ begin execute format('alter database %I set pg_tock.notify = off', current_database()); end $$`,
     );
@@ -97,21 +95,17 @@ describe('tock.start', () => {
     await listener.end();
   });
 
-  it.each([true, false])(
-    'executes what is enqueued, with LISTEN or without (%s)',
-    { tags: 'check' },
-    async listen => {
-      daemon = await test.tock.start({ listen });
-      const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
-      for (const id of ids) await ended(id);
-      // Counted when the reply to the commit arrives, which is after the commit.
-      await until(async () => daemon?.outcomeCounts.succeeded === 50, 'all to be counted');
-      expect(daemon.outcomeCounts).toMatchObject({ succeeded: 50, failed: 0 });
-      expect(await test.sql(`select kind from tock.workers`)).toEqual([{ kind: 'daemon' }]);
-    },
-  );
+  it.each([true, false])('executes what is enqueued, with LISTEN or without (%s)', async listen => {
+    daemon = await test.tock.start({ listen });
+    const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
+    for (const id of ids) await ended(id);
+    // Counted when the reply to the commit arrives, which is after the commit.
+    await until(async () => daemon?.outcomeCounts.succeeded === 50, 'all to be counted');
+    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 50, failed: 0 });
+    expect(await test.sql(`select kind from tock.workers`)).toEqual([{ kind: 'daemon' }]);
+  });
 
-  it('starts a delayed run not before its time', { tags: 'check' }, async () => {
+  it('starts a delayed run not before its time', async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(quick, {}, { delay: '1200ms' });
     await ended(id);
@@ -119,7 +113,7 @@ describe('tock.start', () => {
     expect(run && run.startedAt && run.startedAt >= run.runAt).toBe(true);
   });
 
-  it('materializes what falls due between the minutes, each occurrence once', { tags: 'check' }, async () => {
+  it('materializes what falls due between the minutes, each occurrence once', async () => {
     const other = test.another({ jobs: [everySecond] });
     daemon = await other.start();
     const runs = await until(async () => {
@@ -132,7 +126,7 @@ describe('tock.start', () => {
     expect(new Set(gaps)).toEqual(new Set([1000]));
   });
 
-  it('drains: running jobs end, nothing new starts, and its row is gone', { tags: 'check' }, async () => {
+  it('drains: running jobs end, nothing new starts, and its row is gone', async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(slow);
     await until(() => Promise.resolve(hasStarted), 'the run to start');
@@ -152,31 +146,25 @@ describe('tock.start', () => {
     { listen: false, waiting: 0 },
     // With more runs than it has room for, it goes on claiming, and does not poll.
     { listen: false, waiting: 30 },
-  ])(
-    'cancels long before its next heartbeat ($listen, $waiting waiting)',
-    { tags: 'check' },
-    async ({ listen, waiting }) => {
-      const waits = defineJob({
-        name: 'waits',
-        run: ctx =>
-          new Promise((_resolve, reject) =>
-            ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
-          ),
-      });
-      const other = test.another({ jobs: [waits], lease: '20m', heartbeat: '10m', drain: '0s' });
-      const id = await other.enqueue(waits);
-      await other.enqueueMany(Array.from({ length: waiting }, () => ({ job: waits })));
-      daemon = await other.start({ listen, concurrency: 2 });
-      await until(async () => (await other.runs.get(id))?.status === 'running', 'the run to start');
-      await test.tock.runs.cancel(id, { reason: 'enough' });
-      await ended(id);
-      expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
-    },
-  );
+  ])('cancels long before its next heartbeat ($listen, $waiting waiting)', async ({ listen, waiting }) => {
+    const waits = defineJob({
+      name: 'waits',
+      run: ctx =>
+        new Promise((_resolve, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+        ),
+    });
+    const other = test.another({ jobs: [waits], lease: '20m', heartbeat: '10m', drain: '0s' });
+    const id = await other.enqueue(waits);
+    await other.enqueueMany(Array.from({ length: waiting }, () => ({ job: waits })));
+    daemon = await other.start({ listen, concurrency: 2 });
+    await until(async () => (await other.runs.get(id))?.status === 'running', 'the run to start');
+    await test.tock.runs.cancel(id, { reason: 'enough' });
+    await ended(id);
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
+  });
 
-  it('comes back after all its connections were cut, says so, and loses nothing', {
-    tags: 'check',
-  }, async () => {
+  it('comes back after all its connections were cut, says so, and loses nothing', async () => {
     daemon = await test.tock.start();
     await ended(await test.tock.enqueue(quick));
     for (let round = 0; round < 3; round++) {
@@ -195,9 +183,7 @@ describe('tock.start', () => {
     expect(count('run.failed')).toBe(0);
   });
 
-  it('asks one question at a time when idle, over one connection and one that listens', {
-    tags: 'check',
-  }, async () => {
+  it('asks one question at a time when idle, over one connection and one that listens', async () => {
     const recorder = await openRecorder(test.url);
     try {
       // It polls often, lest the test wait for long; and neither beats nor notes that it is alive during the test.
@@ -218,9 +204,7 @@ describe('tock.start', () => {
     }
   });
 
-  it('takes back an expired lease, and does what was left undone, without a notification', {
-    tags: 'check',
-  }, async () => {
+  it('takes back an expired lease, and does what was left undone, without a notification', async () => {
     daemon = await test.tock.start({ listen: false });
     const [lost] = await test.sql<{ id: string }>(
       `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until)
@@ -239,9 +223,7 @@ describe('tock.start', () => {
   });
 
   // Regression: it reaped first after each error, and claimed nothing until the reaping succeeded.
-  it('goes on claiming while the server refuses to reap, and reaps once it can', {
-    tags: 'check',
-  }, async () => {
+  it('goes on claiming while the server refuses to reap, and reaps once it can', async () => {
     await test.sql(`
       create function refuse() returns trigger language plpgsql as
         $$ begin raise exception 'somebody holds a lock' using errcode = 'lock_not_available'; end $$;
@@ -264,9 +246,7 @@ describe('tock.start', () => {
     await until(isReaped, 'the lease to be taken back');
   });
 
-  it('goes on claiming while the server refuses to materialize, and materializes once it can', {
-    tags: 'check',
-  }, async () => {
+  it('goes on claiming while the server refuses to materialize, and materializes once it can', async () => {
     const other = test.another({ jobs: [quick, everySecond] });
     daemon = await other.start();
     const occurrences = async () => (await other.runs.list({ job: 'every-second' })).length;
@@ -285,7 +265,7 @@ describe('tock.start', () => {
     await until(async () => events.includes('materialize.resumed'), 'the daemon to say so');
   });
 
-  it('shares the work with another on the same database and doubles nothing', { tags: 'check' }, async () => {
+  it('shares the work with another on the same database and doubles nothing', async () => {
     daemon = await test.tock.start({ concurrency: 5 });
     const other = await test.another().start({ concurrency: 5 });
     const ids = await test.tock.enqueueMany(Array.from({ length: 400 }, () => ({ job: quick })));

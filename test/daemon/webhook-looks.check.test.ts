@@ -55,7 +55,7 @@ it('looks again by itself while a run delivers, until there is nothing, or anoth
   await looks.done();
 });
 
-it('looks again by itself once the run that it has enqueued has ended early', { tags: 'check' }, async () => {
+it('looks again by itself once the run that it has enqueued has ended early', async () => {
   const looks = createWebhookLooks(engineOver(database, jobs, { registry }), new AbortController().signal);
   await test.sql(`insert into tock.change_webhooks values ('charge', 0)`);
   await change();

@@ -1,14 +1,13 @@
 // What wakes a daemon that sleeps: schedules that are made, edited or resumed beside it. No poll and no beat comes
 // meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PoolClient } from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.js';
 import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach, stopAfterEach } from '../support/open.js';
-import { insertSleeper } from '../support/sleepers.js';
+import { hearEach } from '../support/sleepers.js';
 import { openTestTock, until } from '../support/test-tock.js';
 
 const POLL_MS = 600_000;
@@ -93,22 +92,7 @@ describe('a daemon that sleeps materializes what is due soon', () => {
 });
 
 describe('no daemon is woken', () => {
-  let notifications: string[];
-  let listener: PoolClient;
-  /** Those since the last call. A notification arrives after all that were committed before. */
-  const heard = async () => {
-    await listener.query(`select pg_notify('tock', 'mark')`);
-    await until(async () => notifications.includes('mark'), 'the last notification');
-    return notifications.splice(0).filter(each => each !== 'mark');
-  };
-  beforeEach(async () => {
-    notifications = [];
-    listener = await database.pool.connect();
-    listener.on('notification', ({ payload }) => notifications.push(payload ?? ''));
-    await listener.query('listen tock');
-    await insertSleeper(test);
-  });
-  afterEach(() => listener.release(true));
+  const heard = hearEach(test, database);
 
   it('by a schedule that the next poll finds in time, nor by a call that changes nothing', async () => {
     const { schedules } = test.tock;

@@ -1,7 +1,6 @@
 // What wakes a daemon that sleeps: runs that are due before its next poll, retries, and what a worker leaves that
 // stops. No poll and no beat comes meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.js';
 import { POLL_LISTENING_MS } from '../../src/daemon/listening.js';
@@ -9,7 +8,7 @@ import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach, stopAfterEach } from '../support/open.js';
-import { insertSleeper } from '../support/sleepers.js';
+import { hearEach } from '../support/sleepers.js';
 import { openTestTock, until } from '../support/test-tock.js';
 
 const POLL_MS = 600_000;
@@ -168,22 +167,7 @@ describe('a daemon that sleeps is woken', () => {
 });
 
 describe('no daemon is woken', () => {
-  let notifications: string[];
-  let listener: PoolClient;
-  /** Those since the last call. A notification arrives after all that were committed before. */
-  const heard = async () => {
-    await listener.query(`select pg_notify('tock', 'mark')`);
-    await until(async () => notifications.includes('mark'), 'the last notification');
-    return notifications.splice(0).filter(each => each !== 'mark');
-  };
-  beforeEach(async () => {
-    notifications = [];
-    listener = await database.pool.connect();
-    listener.on('notification', ({ payload }) => notifications.push(payload ?? ''));
-    await listener.query('listen tock');
-    await insertSleeper(test);
-  });
-  afterEach(() => listener.release(true));
+  const heard = hearEach(test, database);
 
   it('by a run that the next poll finds in time', async () => {
     const [row] = await test.sql(

@@ -4,7 +4,6 @@ import { noteAddress } from '../../src/dashboard/access/address.js';
 import { methodsByPath } from '../../src/dashboard/access/allowed-methods.js';
 import { readBody } from '../../src/dashboard/access/read-body.js';
 import { readerZone } from '../../src/dashboard/access/zone.js';
-import { cached } from '../../src/dashboard/cached.js';
 import { makeLink, withoutBase } from '../../src/dashboard/links.js';
 import { Attempts } from '../../src/dashboard/server/attempts.js';
 import { answersTo, hostAndPort, isLoopback } from '../../src/dashboard/server/hosts.js';
@@ -354,30 +353,5 @@ describe('a form’s body', () => {
     expect(await readBody(request('{}', { 'content-type': 'application/json' }))).toMatchObject({
       status: 415,
     });
-  });
-});
-
-describe('what many read', () => {
-  it('is read once while it is fresh, and anew after a failure', async () => {
-    let now = 0;
-    let reads = 0;
-    let fails = false;
-    const read = cached(
-      100,
-      async (by: string) => {
-        reads++;
-        if (fails) throw new Error('away');
-        return await Promise.resolve(`${by} ${reads}`);
-      },
-      { clock: () => now },
-    );
-    expect(await Promise.all([read('a'), read('b')])).toEqual(['a 1', 'a 1']);
-    now = 99;
-    expect(await read('c')).toBe('a 1');
-    now = 100;
-    fails = true;
-    await expect(read('d')).rejects.toThrow('away');
-    fails = false;
-    expect(await read('e')).toBe('e 3');
   });
 });

@@ -1,10 +1,10 @@
 // The page Alerts in a real browser: empty, on an ordinary day, and with three alerts down; and a mute without JavaScript.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
+import { describe, expect, it } from 'vitest';
+import { hasNoBrowser, openBrowser } from '../support/browser.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 import { sceneAlerts } from './alert-scenes.js';
-import { findFlaws, findFlawsIn, type OpenDashboard, serveToAll } from './looks.js';
+import { findFlaws, findFlawsIn, serveToAll, visitor } from './looks.js';
 import { SCENE_JOBS, sceneOrdinary } from './scenes.js';
 
 const ALERTS = {
@@ -25,50 +25,30 @@ describe.skipIf(hasNoBrowser())('alerts, in a browser', () => {
   const browser = openOnce(openBrowser);
 
   describe.each(Object.keys(SCENES))('%s', scene => {
-    let [test, dashboard]: [TestTock, OpenDashboard] = [] as never;
-    beforeAll(async () => {
-      const [isSet, make] = SCENES[scene] ?? [false, sceneOrdinary];
-      test = await reuseTestTock(SCENE_JOBS, isSet ? { alerts: ALERTS } : {});
-      await make(test);
-      dashboard = await serveToAll(test.tock);
-    });
-    afterAll(async () => {
-      await dashboard.close();
-      await test.close();
-    });
+    const [isSet, make] = SCENES[scene] ?? [false, sceneOrdinary];
+    const test = openOnce(() => reuseTestTock(SCENE_JOBS, isSet ? { alerts: ALERTS } : {}), make);
+    const dashboard = openOnce(() => serveToAll(test.tock));
+    const visit = visitor(browser, dashboard);
 
     it('fits each window and each theme, and hides nothing from a reader of screens', async () => {
       expect(await findFlaws(browser, dashboard.base, '/alerts', `alerts-${scene}`)).toEqual([]);
     });
 
-    it.runIf(scene === 'down')('asks before a test, in a dialog and on a page of its own', async () => {
-      for (const hasScript of [true, false]) {
-        const { page, close } = await openPage(browser, { javaScript: hasScript });
-        try {
-          await page.goto(`${dashboard.base}/alerts`);
-          await page.getByRole('button', { name: 'Send a test …' }).first().click();
-          await page.getByRole('heading', { name: 'Send a test message to chat?' }).waitFor();
-          expect(await page.getByRole('button', { name: 'Send a test message to chat' }).count()).toBe(1);
-          expect(hasScript ? await findFlawsIn(page, 'alerts-question') : []).toEqual([]);
-        } finally {
-          await close();
-        }
-      }
+    it.runIf(scene === 'down')('asks before a test', async () => {
+      const { page } = await visit('/alerts');
+      await page.getByRole('button', { name: 'Send a test …' }).first().click();
+      await page.getByRole('heading', { name: 'Send a test message to chat?' }).waitFor();
+      expect(await findFlawsIn(page, 'alerts-question')).toEqual([]);
     });
 
     it.runIf(scene === 'down')('mutes with one press, and says so', async () => {
-      const { page, close } = await openPage(browser, { javaScript: false });
-      try {
-        await page.goto(`${dashboard.base}/alerts`);
-        await page.getByRole('button', { name: 'Mute for 1h: sync-tenant' }).click();
-        await page.getByText('No notifications of sync-tenant are sent for 1h.').waitFor();
-        expect(await test.tock.alerts.mutes()).toMatchObject([
-          { name: 'late' },
-          { name: 'sync-tenant', by: 'ann' },
-        ]);
-      } finally {
-        await close();
-      }
+      const { page } = await visit('/alerts', { javaScript: false });
+      await page.getByRole('button', { name: 'Mute for 1h: sync-tenant' }).click();
+      await page.getByText('No notifications of sync-tenant are sent for 1h.').waitFor();
+      expect(await test.tock.alerts.mutes()).toMatchObject([
+        { name: 'late' },
+        { name: 'sync-tenant', by: 'ann' },
+      ]);
     });
   });
 });

@@ -1,11 +1,11 @@
 // The dashboard in a real browser: both themes, narrow and wide, with and without JavaScript, for hands and for keys.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { openProxy } from '../chaos/tcp-proxy.js';
 import { hasNoBrowser, type Look, openBrowser, openPage, type Watched } from '../support/browser.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
-import { findFlaws, type OpenDashboard, type PageAt, serveToAll } from './looks.js';
+import { findFlaws, type PageAt, serveToAll } from './looks.js';
 import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary, scenePaused } from './scenes.js';
 import { type Served, serve } from './served.js';
 
@@ -17,12 +17,9 @@ const SCENES: Readonly<Record<string, (test: TestTock) => Promise<unknown>>> = {
   paused: scenePaused,
 };
 
+/** Schedules, runs and errors have scenes of their own. */
 const PAGES: readonly PageAt[] = [
   ['now', '/'],
-  ['schedules', '/schedules'],
-  ['load', '/load'],
-  ['runs', '/runs'],
-  ['errors', '/errors'],
   ['queues', '/queues'],
   ['workers', '/workers'],
   ['doctor', '/doctor'],
@@ -32,61 +29,42 @@ const PAGES: readonly PageAt[] = [
 describe.skipIf(hasNoBrowser())('in a browser', () => {
   const browser = openOnce(openBrowser);
 
+  const open: Watched[] = [];
+  afterEach(async () => {
+    for (const { close } of open.splice(0)) await close();
+  });
   /** Opens a page by the dashboard's next one-time link. */
   async function visit(served: Served, look: Look = {}): Promise<Watched> {
     const watched = await openPage(browser, look);
+    open.push(watched);
     await watched.page.goto(served.links.at(-1) ?? '');
     return watched;
   }
 
   describe.each(Object.keys(SCENES))('%s', scene => {
-    let test: TestTock;
-    let dashboard: OpenDashboard;
-    beforeAll(async () => {
-      test = await reuseTestTock(scene === 'unused' ? [] : SCENE_JOBS);
-      await SCENES[scene]?.(test);
-      dashboard = await serveToAll(test.tock);
-    });
-    afterAll(async () => {
-      await dashboard.close();
-      await test.close();
-    });
+    const test = openOnce(() => reuseTestTock(scene === 'unused' ? [] : SCENE_JOBS), SCENES[scene]);
+    const dashboard = openOnce(() => serveToAll(test.tock));
 
     // What is new has schedules, and nothing else yet; where all is paused, these pages say so.
-    const pages =
-      scene === 'new'
-        ? PAGES.slice(0, 3)
-        : scene === 'paused'
-          ? PAGES.filter(([label]) => ['now', 'schedules', 'queues'].includes(label))
-          : PAGES;
+    const pages = PAGES.slice(0, { new: 1, paused: 2 }[scene]);
     it.each(pages)('%s is whole and free of barriers', async (label, address) => {
       expect(await findFlaws(browser, dashboard.base, address, `${scene}-${label}`)).toEqual([]);
     });
   });
 
   describe('a page', () => {
-    let test: TestTock;
-    let served: Served;
-    beforeAll(async () => {
-      test = await reuseTestTock(SCENE_JOBS);
-      await sceneOrdinary(test);
-      served = await serve(test.tock);
-    });
-    afterAll(async () => {
-      await served.close();
-      await test.close();
-    });
+    const test = openOnce(() => reuseTestTock(SCENE_JOBS), sceneOrdinary);
+    const served = openOnce(() => serve(test.tock));
 
     it('has the token of its link in no address, and is whole without JavaScript', async () => {
-      const { page, complaints, close } = await visit(served, { javaScript: false });
+      const { page, complaints } = await visit(served, { javaScript: false });
       expect(page.url()).toBe(served.url);
       expect(await page.locator('.figures').innerText()).toContain('Waiting');
       expect(complaints).toEqual([]);
-      await close();
     });
 
     it('shows what has changed by itself, and keeps what the reader has opened', async () => {
-      const { page, complaints, close } = await visit(served);
+      const { page, complaints } = await visit(served);
       await page.locator('summary', { hasText: 'As a table' }).click();
       await test.sql(
         `insert into tock.job_runs (job, status, attempts, locked_until, run_at, started_at) values ('arrived-later', 'running', 1, now() + interval '1 minute', now(), now())`,
@@ -95,33 +73,16 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       expect(await page.locator('details[open]').count()).toBe(1);
       expect(await page.locator('#live').innerText()).toBe('live');
       expect(complaints).toEqual([]);
-      await close();
     });
 
     it('is in the reader’s zone, from the second look on', async () => {
-      const { page, close } = await visit(served, { zone: 'America/New_York' });
+      const { page } = await visit(served, { zone: 'America/New_York' });
       await page.getByText('in New York').first().waitFor();
       expect(await page.evaluate('document.cookie')).toBe('tock-zone=America/New_York');
-      await close();
-    });
-
-    it('says that the session has ended, and asks no more', async () => {
-      const { page, context, close } = await visit(served);
-      await page.clock.install();
-      await page.reload();
-      await page.locator('main h1').waitFor();
-      await context.clearCookies();
-      await page.getByText('Your session has ended').waitFor();
-      expect(await page.locator('#live').innerText()).toBe('stopped');
-      let asked = 0;
-      page.on('request', () => asked++);
-      await page.clock.runFor(6000);
-      expect(asked).toBe(0);
-      await close();
     });
 
     it('is moved through by keys', async () => {
-      const { page, close } = await visit(served);
+      const { page } = await visit(served);
       await page.keyboard.press('?');
       expect(await page.locator('#help').isVisible()).toBe(true);
       await page.keyboard.press('Escape');
@@ -137,24 +98,11 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await page.keyboard.press('g');
       await Promise.all([page.waitForEvent('load'), page.keyboard.press('n')]);
       expect(page.url()).toBe(served.url);
-      await close();
-    });
-
-    it('tells when the dashboard does not answer, and goes on when it does', async () => {
-      const { page, context, close } = await visit(served);
-      await page.locator('main h1').waitFor();
-      await context.setOffline(true);
-      await page.getByText('The dashboard does not answer').waitFor();
-      await context.setOffline(false);
-      const notice = () => page.locator('#notice').innerText();
-      await until(async () => (await notice()) === '', 'the notice to go');
-      expect(await page.locator('#live').innerText()).toBe('live');
-      await close();
     });
 
     it('asks before it removes something, in the page where it can, else on a page of its own', async () => {
       const names = async () => (await test.tock.schedules.list({ limit: 1000 })).map(({ name }) => name);
-      const { page, complaints, close } = await visit(served);
+      const { page, complaints } = await visit(served);
       await page.goto(new URL('/schedules/sync-tenant:1', served.url).href);
       const remove = page.getByRole('button', { name: /^Remove/ });
       await remove.click();
@@ -167,7 +115,6 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       expect(await page.locator('.flash').innerText()).toContain('sync-tenant:1');
       expect(await names()).not.toContain('sync-tenant:1');
       expect(complaints).toEqual([]);
-      await close();
 
       const plain = await visit(served, { javaScript: false });
       await plain.page.goto(new URL('/schedules/sync-tenant:2', served.url).href);
@@ -177,7 +124,6 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       expect(await names()).toContain('sync-tenant:2');
       await plain.page.locator('main button.main').click();
       expect(await names()).not.toContain('sync-tenant:2');
-      await plain.close();
     });
 
     it('acts once where two people press the same button, and tells the second one', async () => {
@@ -202,14 +148,13 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       expect(await second.page.locator('main').innerText()).toContain(`${id} is cancelled`);
       expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled' });
       expect(await test.tock.audit.list({ target: id })).toHaveLength(1);
-      for (const { close } of both) await close();
     });
 
     it('says that the database cannot be reached, and is back by itself when it can', async () => {
       const proxy = await openProxy(test.url);
       const tock = createTock({ connectionString: proxy.url, jobs: SCENE_JOBS, logger: false });
       const far = await serve(tock);
-      const { page, close } = await visit(far);
+      const { page } = await visit(far);
       const heading = page.locator('main h1');
       await until(async () => (await heading.innerText()) === 'Now', 'the page');
       // A port on which nothing listens.
@@ -218,22 +163,20 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       expect(await heading.innerText()).toBe('The database cannot be reached');
       proxy.leadTo(test.url);
       await until(async () => (await heading.innerText().catch(() => '')) === 'Now', 'the page to be back');
-      await close();
       await far.close();
       await tock.close();
       await proxy.close();
     });
 
     it('is printed without what is for the screen', async () => {
-      const { page, close } = await visit(served);
+      const { page } = await visit(served);
       await page.emulateMedia({ media: 'print' });
       expect(await page.locator('nav.pages').isVisible()).toBe(false);
       expect(await page.locator('.figures').isVisible()).toBe(true);
-      await close();
     });
 
     it('cannot be shown in a frame of another page', async () => {
-      const { page, context, close } = await visit(served);
+      const { page, context } = await visit(served);
       const other = await context.newPage();
       await other.setContent(`<iframe src="${served.url}" width="600" height="400"></iframe>`);
       const frame = other.frames().at(-1);
@@ -245,7 +188,6 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
           .catch(() => 0),
       ).toBe(0);
       expect(page.isClosed()).toBe(false);
-      await close();
     });
   });
 });

@@ -51,6 +51,22 @@ describe('a read that is cached', () => {
     // Whoever had asked before waits for what was read before.
     void first;
   });
+
+  it('is read anew once it is old, and after a failure', async () => {
+    const read = async () => {
+      const asked = askCached();
+      end(10);
+      return await asked;
+    };
+    expect(await read()).toBe(1);
+    now = 999;
+    expect(await read()).toBe(1);
+    now = 1000;
+    const failing = askCached();
+    fail(new Error('away'));
+    await expect(failing).rejects.toThrow('away');
+    expect(await read()).toBe(3);
+  });
 });
 
 describe('a read that is cached by its cost', () => {

@@ -1,28 +1,18 @@
 // The page of all databases in a real browser: both themes, wide and narrow.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { openDatabases } from '../../src/dashboard/databases/open-databases.js';
 import { createTock } from '../../src/index.js';
 import { hasNoBrowser, openBrowser } from '../support/browser.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
-import { findFlaws } from './looks.js';
+import { openOnce } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { findFlaws, listenWith } from './looks.js';
 import { SCENE_JOBS, sceneDisaster, sceneOrdinary } from './scenes.js';
 
 describe.skipIf(hasNoBrowser())('all databases', () => {
-  let browser: Browser;
-  const tests: TestTock[] = [];
+  const browser = openOnce(openBrowser);
+  const tests = [sceneOrdinary, sceneDisaster].map(scene => openOnce(() => reuseTestTock(SCENE_JOBS), scene));
   const away = createTock({ connectionString: 'postgresql://127.0.0.1:1/none', jobs: [], logger: false });
-  let base: string;
-  let close: () => Promise<void>;
-  beforeAll(async () => {
-    browser = await openBrowser();
-    for (const scene of [sceneOrdinary, sceneDisaster]) {
-      const test = await reuseTestTock(SCENE_JOBS);
-      await scene(test);
-      tests.push(test);
-    }
+  const all = openOnce(async () => {
     const names = ['billing', 'mail'];
     const dashboard = openDatabases({
       databases: [
@@ -40,25 +30,14 @@ describe.skipIf(hasNoBrowser())('all databases', () => {
         signIn: null,
       },
     });
-    const server = createServer((request, response) => void dashboard.listener(request, response));
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    close = async () => {
-      await new Promise(resolve => server.close(resolve));
-      await dashboard.close();
-    };
+    return await listenWith(dashboard);
   });
-  afterAll(async () => {
-    await close();
-    await browser.close();
-    await away.close();
-    for (const test of tests) await test.close();
-  });
+  afterAll(async () => await away.close());
 
   it.each([
     ['all', '/'],
     ['one', '/db/mail/'],
   ])('%s is whole and free of barriers', async (label, address) => {
-    expect(await findFlaws(browser, base, address, `databases-${label}`)).toEqual([]);
+    expect(await findFlaws(browser, all.base, address, `databases-${label}`)).toEqual([]);
   });
 });

@@ -1,10 +1,10 @@
 // The page of a join in a real browser: an ordinary group, 500 with three dead, 10,000.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { hasNoBrowser, openBrowser } from '../support/browser.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
-import { findFlaws, type OpenDashboard, serveToAll } from './looks.js';
+import { findFlaws, serveToAll } from './looks.js';
 
 const NOW = '2026-11-22T09:13:24Z';
 const JOBS = ['resize', 'publish'].map(name => defineJob({ name, run: () => undefined }));
@@ -38,15 +38,11 @@ async function addGroup(test: TestTock, count: number, stateOf: string): Promise
 
 describe.skipIf(hasNoBrowser())('a group in a browser', () => {
   const browser = openOnce(openBrowser);
-  const test = openOnce(() => reuseTestTock(JOBS));
-  let dashboard: OpenDashboard;
-  beforeAll(async () => {
-    await test.setClock(NOW);
-    dashboard = await serveToAll(test.tock);
-  });
-  afterAll(async () => {
-    await dashboard.close();
-  });
+  const test = openOnce(
+    () => reuseTestTock(JOBS),
+    test => test.setClock(NOW),
+  );
+  const dashboard = openOnce(() => serveToAll(test.tock));
 
   it.each([
     [

@@ -1,20 +1,19 @@
 // The fair keys of a queue in a real browser: some wait, one is closed, one has all that it may have.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { hasNoBrowser, openBrowser } from '../support/browser.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
-import { findFlaws, type OpenDashboard, serveToAll } from './looks.js';
+import { findFlaws, serveToAll } from './looks.js';
 
 const send = defineJob({ name: 'send-mail', queue: 'mail', run: () => undefined });
 
 describe.skipIf(hasNoBrowser())('the keys of a queue in a browser', () => {
   const browser = openOnce(openBrowser);
   const test = openOnce(() => reuseTestTock([send]));
-  let dashboard: OpenDashboard;
+  const dashboard = openOnce(() => serveToAll(test.tock));
   beforeAll(async () => {
     await test.setClock('2026-11-22T09:13:24Z');
-    dashboard = await serveToAll(test.tock);
     await test.tock.queues.set('mail', { fair: { key: '$.tenant', limit: 4 } });
     await test.tock.keys.set('northwind', { weight: 3 });
     for (const [tenant, count] of Object.entries({
@@ -36,9 +35,6 @@ describe.skipIf(hasNoBrowser())('the keys of a queue in a browser', () => {
        select '~mail//' || k, 'mail', '', k, closed is null, closed, closed from (values ('acme', null), ('northwind', null),
          ('contoso', tock.now() + interval '12 minutes'), ('a-tenant-with-a-long-name-of-its-own', null)) v(k, closed)`,
     );
-  });
-  afterAll(async () => {
-    await dashboard.close();
   });
 
   it.each([

@@ -1,41 +1,18 @@
 // Pages that follow the stream, in a real browser: what they ask for while nothing happens, what they show when something
 // does, and what they do where the stream cannot be had.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Page, Request } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createDashboard } from '../../src/dashboard.js';
 import { createTock, defineJob } from '../../src/index.js';
 import { openProxy } from '../chaos/tcp-proxy.js';
 import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
 import { openForEach, openOnce } from '../support/open.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
+import { serveToAll } from './looks.js';
 import { serve } from './served.js';
 
 const told = defineJob({ name: 'told', changes: true, run: () => 'it is done' });
 const quiet = defineJob({ name: 'quiet', run: () => 'it is done' });
 const JOBS = [told, quiet];
-
-interface Listening {
-  readonly base: string;
-  readonly stop: () => Promise<void>;
-}
-
-/** Serves a dashboard that lets everybody in. */
-async function listen(tock: Parameters<typeof createDashboard>[0]['tock']): Promise<Listening> {
-  const dashboard = createDashboard({ tock, authorize: () => ({ user: 'ann', role: 'admin' }) });
-  const server: Server = createServer((request, response) => void dashboard.listener(request, response));
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  return {
-    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    stop: async () => {
-      const closed = new Promise(resolve => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-      await dashboard.close();
-    },
-  };
-}
 
 /** A port on which nothing listens. */
 const NOWHERE = 'postgresql://tock:none@127.0.0.1:1/none';
@@ -96,11 +73,7 @@ describe.skipIf(hasNoBrowser())('a page that is looked at', () => {
   afterEach(async () => {
     for (const { close } of open.splice(0)) await close();
   });
-  const served = async () => {
-    const listening = await listen(test.tock);
-    kept({ close: listening.stop });
-    return listening;
-  };
+  const served = async () => kept(await serveToAll(test.tock));
   const visit = async (address: string) => {
     const watched = kept(await openPage(browser, { zone: 'UTC' }));
     await watched.context.addCookies([{ name: 'tock-zone', value: 'UTC', url: address }]);
@@ -284,18 +257,17 @@ describe.skipIf(hasNoBrowser())('a page that is looked at', () => {
   });
 
   it('says that the dashboard was stopped, and follows again when it is back', async () => {
-    const first = await listen(test.tock);
+    const first = await serveToAll(test.tock);
     // Keeps the address: the port of a server that has stopped may be taken by another program.
     const proxy = kept(await openProxy(first.base));
     const { page } = await visit(`${proxy.url}runs`);
     await follows(page);
     const leap = leaps(page);
     proxy.leadTo(NOWHERE);
-    await first.stop();
+    await first.close();
     await page.getByText('The dashboard does not answer').waitFor();
     expect(await page.locator('#live').innerText()).toBe('not reached');
-    const again = await listen(test.tock);
-    kept({ close: again.stop });
+    const again = await served();
     proxy.leadTo(again.base);
     const id = await test.tock.enqueue(told);
     await until(async () => {
@@ -344,8 +316,7 @@ describe.skipIf(hasNoBrowser())('a page that is looked at', () => {
   it('says that the database is away, and is live again when it is not', async () => {
     const proxy = kept(await openProxy(test.url));
     const tock = kept(createTock({ connectionString: proxy.url, jobs: JOBS, logger: false }));
-    const { base, stop } = await listen(tock);
-    kept({ close: stop });
+    const { base } = kept(await serveToAll(tock));
     const { page } = await visit(`${base}/runs`);
     await follows(page);
     const leap = leaps(page);

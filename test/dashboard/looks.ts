@@ -4,9 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { createDashboard } from '../../src/dashboard.js';
+import { afterEach } from 'vitest';
+import { createDashboard, type Dashboard } from '../../src/dashboard.js';
 import type { Tock } from '../../src/index.js';
-import { findBarriers, openPage, overflow } from '../support/browser.js';
+import { findBarriers, type Look, openPage, overflow, type Watched } from '../support/browser.js';
 
 /** A folder for pictures of the pages; not set: none are taken. */
 const SHOTS = process.env['TOCK_SHOTS'];
@@ -29,18 +30,36 @@ export interface OpenDashboard {
 
 /** Serves the dashboard; each request is an administrator's. */
 export async function serveToAll(tock: Tock): Promise<OpenDashboard> {
-  const dashboard = createDashboard({
-    tock,
-    authorize: () => ({ user: 'ann', role: 'admin', seesPayloads: true }),
-  });
+  const authorize = () => ({ user: 'ann', role: 'admin', seesPayloads: true }) as const;
+  return await listenWith(createDashboard({ tock, authorize }));
+}
+
+/** Serves a dashboard on a port of its own. */
+export async function listenWith(dashboard: Pick<Dashboard, 'listener' | 'close'>): Promise<OpenDashboard> {
   const server = createServer((request, response) => void dashboard.listener(request, response));
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   return {
     base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async close() {
-      await new Promise(resolve => server.close(resolve));
+      const closed = new Promise(resolve => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
       await dashboard.close();
     },
+  };
+}
+
+/** Opens pages of a dashboard. Their windows are closed after the test. */
+export function visitor(browser: Browser, dashboard: Pick<OpenDashboard, 'base'>) {
+  const open: Watched[] = [];
+  afterEach(async () => {
+    for (const { close } of open.splice(0)) await close();
+  });
+  return async (address: string, look?: Look): Promise<Watched> => {
+    const watched = await openPage(browser, look);
+    open.push(watched);
+    await watched.page.goto(`${dashboard.base}${address}`);
+    return watched;
   };
 }
 

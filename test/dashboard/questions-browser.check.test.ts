@@ -1,18 +1,18 @@
 // What is asked before an action, in a real browser: both buttons say what they do, and the safe one has the focus.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { hasNoBrowser, openBrowser } from '../support/browser.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
-import { findFlaws, findFlawsIn, type OpenDashboard, serveToAll } from './looks.js';
+import { findFlaws, findFlawsIn, serveToAll, visitor } from './looks.js';
 import { SCENE_JOBS, sceneOrdinary } from './scenes.js';
 
 describe.skipIf(hasNoBrowser())('in a browser', () => {
   const browser = openOnce(openBrowser);
-  const test = openOnce(() => reuseTestTock(SCENE_JOBS));
-  let dashboard: OpenDashboard;
+  const test = openOnce(() => reuseTestTock(SCENE_JOBS), sceneOrdinary);
+  const dashboard = openOnce(() => serveToAll(test.tock));
+  const visit = visitor(browser, dashboard);
   let running: string;
   beforeAll(async () => {
-    await sceneOrdinary(test);
     await test.tock.queues.pause('charges', { note: 'the provider is down' });
     await test.sql(
       `insert into tock.job_runs (job, queue, status, run_at)
@@ -26,17 +26,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
     running = row?.id ?? '';
     const mia = test.tock.as({ name: 'mia', via: 'page', role: 'operate', seesPayloads: false });
     await mia.schedules.pauseMany({ job: 'sync-tenant' }, { note: 'the database moves' });
-    dashboard = await serveToAll(test.tock);
   });
-  afterAll(async () => {
-    await dashboard.close();
-  });
-
-  const visit = async (address: string, look = {}) => {
-    const watched = await openPage(browser, look);
-    await watched.page.goto(`${dashboard.base}${address}`);
-    return watched;
-  };
 
   it.each([
     ['resume-queue', '/queues/charges/resume'],
@@ -54,7 +44,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
   ])(
     'the question before many schedules %s is whole and free of barriers',
     async (label, button, title, keep) => {
-      const { page, complaints, close } = await visit('/schedules');
+      const { page, complaints } = await visit('/schedules');
       await page.getByLabel('Which schedules').selectOption('all');
       await page.locator('#bulk').getByRole('button', { name: button }).click();
       const heading = page.locator('main h1');
@@ -66,12 +56,11 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       }
       expect(await findFlawsIn(page, `questions-many-${label}`)).toEqual([]);
       expect(complaints).toEqual([]);
-      await close();
     },
   );
 
   it('a running run is stopped by the one button, and kept by the other, which has the focus', async () => {
-    const { page, complaints, close } = await visit(`/runs/${running}`);
+    const { page, complaints } = await visit(`/runs/${running}`);
     const dialog = page.locator('#confirm');
     const words = async () => [
       await dialog.locator('h2').innerText(),
@@ -90,41 +79,5 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
     await page.locator('.flash').getByText('was asked to stop').waitFor();
     expect(await isAsked()).toBe(true);
     expect(complaints).toEqual([]);
-    await close();
-  });
-
-  it('says the same without JavaScript, on a page of its own', async () => {
-    const id = await test.tock.enqueue('rebuild-search', {}, { delay: '1h' });
-    const { page, close } = await visit(`/runs/${id}`, { javaScript: false });
-    await page.locator('main').getByRole('button', { name: 'Cancel', exact: true }).click();
-    expect(await page.locator('main h1').innerText()).toBe(`Cancel run ${id}?`);
-    expect(await page.locator('main .actions').getByRole('button').allInnerTexts()).toEqual([
-      `Cancel run ${id}`,
-    ]);
-    await page.getByRole('link', { name: 'Keep it waiting' }).click();
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued' });
-    expect(page.url()).toBe(`${dashboard.base}/runs/${id}`);
-    await close();
-  });
-
-  it('starts 2,400 runs at 5 per second only after it has said so, and lets the rate be lifted', async () => {
-    const { page, close } = await visit('/queues');
-    await page.locator('tr', { hasText: 'charges' }).getByRole('link', { name: 'Resume …' }).click();
-    await page.waitForLoadState();
-    expect(await page.locator('main').innerText()).toMatch(
-      /2.400 runs start as soon as workers are free; the oldest has waited for 8d 23h/,
-    );
-    await page.getByLabel('At most').fill('5');
-    await page.getByRole('button', { name: 'Resume charges' }).click();
-    await page.locator('.flash').getByText('what waits takes about 8m.').waitFor();
-    expect(await findFlawsIn(page, 'questions-resumed')).toEqual([]);
-    await page.getByRole('button', { name: 'Lift the rate …' }).click();
-    const dialog = page.locator('#confirm');
-    expect(await dialog.locator('h2').innerText()).toBe('Lift the rate of charges?');
-    expect(await dialog.innerText()).toMatch(/2.400 runs start as soon as workers are free/);
-    await dialog.getByRole('button', { name: 'Keep the rate' }).click();
-    const charges = (await test.tock.queues.list()).find(({ name }) => name === 'charges');
-    expect(charges).toMatchObject({ pausedAt: null, rate: { count: 5, perMs: 1000 } });
-    await close();
   });
 });

@@ -2,11 +2,11 @@
 // A step is a click, a field or a key; the first page is Now.
 import { readFile } from 'node:fs/promises';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { hasNoBrowser, openBrowser } from '../support/browser.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
-import { type OpenDashboard, serveToAll } from './looks.js';
+import { serveToAll, visitor } from './looks.js';
 import { RUN_JOBS, sceneDisasterOfRuns } from './run-scenes.js';
 
 interface Walk {
@@ -43,10 +43,10 @@ function walkOn(page: Page): Walk {
 
 describe.skipIf(hasNoBrowser())('an operator, beginning on Now', () => {
   const browser = openOnce(openBrowser);
-  const test = openOnce(() => reuseTestTock(RUN_JOBS));
-  let dashboard: OpenDashboard;
+  const test = openOnce(() => reuseTestTock(RUN_JOBS), sceneDisasterOfRuns);
+  const dashboard = openOnce(() => serveToAll(test.tock));
+  const visit = visitor(browser, dashboard);
   beforeAll(async () => {
-    await sceneDisasterOfRuns(test);
     // So few that they are all told apart.
     await test.sql(`delete from tock.job_runs_finished where status = 'dead' and id % 4 <> 0`);
     const deploy = '2f5c1d9e';
@@ -57,10 +57,6 @@ describe.skipIf(hasNoBrowser())('an operator, beginning on Now', () => {
       `insert into tock.job_runs (job, queue, run_at, payload, tags)
        select 'mail', 'mail', tock.now() - interval '40 minutes' + n * interval '1 second', '{"customer": 812}', '{import}' from generate_series(1, 300) n`,
     );
-    dashboard = await serveToAll(test.tock);
-  });
-  afterAll(async () => {
-    await dashboard.close();
   });
 
   /** Task, steps at most, the way. */
@@ -172,15 +168,10 @@ describe.skipIf(hasNoBrowser())('an operator, beginning on Now', () => {
   ];
 
   it.each(TASKS)('%s: %i steps at most', async (_task, most, way) => {
-    const { page, complaints, close } = await openPage(browser);
-    try {
-      await page.goto(dashboard.base);
-      const walk = walkOn(page);
-      await way(walk);
-      expect(walk.steps.length, walk.steps.join(', ')).toBeLessThanOrEqual(most);
-      expect(complaints).toEqual([]);
-    } finally {
-      await close();
-    }
+    const { page, complaints } = await visit('/');
+    const walk = walkOn(page);
+    await way(walk);
+    expect(walk.steps.length, walk.steps.join(', ')).toBeLessThanOrEqual(most);
+    expect(complaints).toEqual([]);
   });
 });

@@ -134,7 +134,7 @@ describe('deliver-webhook', () => {
     ['the idempotency key', {}, { key: 'key:2' }, () => 'key:2'],
     ['the run’s id', {}, {}, (run: RunRecord) => run.id],
     ['a key that no header could hold', {}, { key: 'a\r\nb: ü' }, () => 'a%0D%0Ab:%20%C3%BC'],
-  ])('names each attempt by %s', { tags: 'check' }, async (_what, payload, options, expected) => {
+  ])('names each attempt by %s', async (_what, payload, options, expected) => {
     respond = answering(500);
     const run = await deliver(payload, options);
     respond = answering(200);
@@ -151,26 +151,18 @@ describe('deliver-webhook', () => {
     expect(received).toEqual([]);
   });
 
-  it.each([408, 425, 429, 500, 502, 503, 504])(
-    'fails after a %i, to be tried again',
-    { tags: 'check' },
-    async status => {
-      respond = answering(status, {}, 'busy');
-      const run = await deliver();
-      expect([run.status, messageOf(run)]).toEqual(['failed', `${host} answered ${status}: busy`]);
-      expect(waitOf(run)).toBeLessThan(13_000);
-    },
-  );
+  it.each([408, 425, 429, 500, 502, 503, 504])('fails after a %i, to be tried again', async status => {
+    respond = answering(status, {}, 'busy');
+    const run = await deliver();
+    expect([run.status, messageOf(run)]).toEqual(['failed', `${host} answered ${status}: busy`]);
+    expect(waitOf(run)).toBeLessThan(13_000);
+  });
 
-  it.each([400, 401, 404, 410, 422])(
-    'dies of a %i, with what the receiver said',
-    { tags: 'check' },
-    async status => {
-      respond = answering(status, {}, 'no such hook');
-      const run = await deliver();
-      expect([run.status, messageOf(run)]).toEqual(['dead', `${host} answered ${status}: no such hook`]);
-    },
-  );
+  it.each([400, 401, 404, 410, 422])('dies of a %i, with what the receiver said', async status => {
+    respond = answering(status, {}, 'no such hook');
+    const run = await deliver();
+    expect([run.status, messageOf(run)]).toEqual(['dead', `${host} answered ${status}: no such hook`]);
+  });
 
   it('does not follow a redirect', async () => {
     respond = answering(307, { location: `http://${host}/elsewhere` });
@@ -185,15 +177,11 @@ describe('deliver-webhook', () => {
     [503, '86400', 3_600_000],
     [503, 'Fri, 31 Dec 9999 23:59:59 GMT', 3_600_000],
     [503, 'Thu, 01 Jan 1970 00:00:00 GMT', 10_000],
-  ])(
-    'waits as long as a %i with Retry-After %s asks, within reason',
-    { tags: 'check' },
-    async (status, header, delay) => {
-      respond = answering(status, { 'retry-after': header });
-      const run = await deliver();
-      expect([run.status, waitOf(run), run.attempts]).toEqual(['queued', delay, 0]);
-    },
-  );
+  ])('waits as long as a %i with Retry-After %s asks, within reason', async (status, header, delay) => {
+    respond = answering(status, { 'retry-after': header });
+    const run = await deliver();
+    expect([run.status, waitOf(run), run.attempts]).toEqual(['queued', delay, 0]);
+  });
 
   it('does not heed a Retry-After that it cannot read, or that comes with another status', async () => {
     respond = answering(503, { 'retry-after': 'soon' });

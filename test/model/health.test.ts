@@ -2,21 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { healthOf } from '../../src/model/health.js';
 import type { SchedulerStatus } from '../../src/model/scheduler-view.js';
-import { NOW, CALM as QUIET, TICK } from '../support/calm-status.js';
+import { WORKER as ALIVE, NOW, CALM as QUIET, TICK } from '../support/calm-status.js';
 
 const ago = (seconds: number) => new Date(NOW.getTime() - seconds * 1000);
-const WORKER = {
-  id: 'a',
-  kind: 'daemon',
-  host: 'web-1',
-  pid: 812,
-  service: '',
-  seenAt: ago(12),
-  silent: false,
-  heartbeatMs: 15_000,
-  running: 3,
-  leasesEndMs: 48_000,
-};
+const WORKER = { ...ALIVE, seenAt: ago(12) };
 const CALM: SchedulerStatus = {
   ...QUIET,
   workers: [WORKER, { ...WORKER, id: 'b', seenAt: ago(3) }],

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { findProblems } from '../../src/model/problems.js';
 import type { SchedulerStatus } from '../../src/model/scheduler-view.js';
-import { CALM, NOW, TICK } from '../support/calm-status.js';
+import { WORKER as ALIVE, CALM, NOW, PAUSED_QUEUE as QUEUE, TICK } from '../support/calm-status.js';
 
 const MINUTE = 60_000;
 const MISSED = {
@@ -13,31 +13,7 @@ const MISSED = {
   last: new Date(NOW.getTime() - MINUTE),
 };
 const GONE = { job: 'gone', runs: 1, isCapped: false, waitMs: MINUTE, isKnown: false };
-const QUEUE = {
-  queue: 'reports',
-  waiting: 7,
-  running: 0,
-  failed: 0,
-  paused: true,
-  relayedTo: null,
-  named: false,
-  isClaimed: false,
-  oldestWaitMs: 0,
-};
-const WORKER = {
-  id: 'a',
-  kind: 'daemon',
-  host: 'web-1',
-  pid: 812,
-  service: '',
-  seenAt: new Date(NOW.getTime() - 2 * MINUTE),
-  silent: true,
-  heartbeatMs: 15_000,
-  running: 3,
-  leasesEndMs: 48_000,
-};
-/** It reports, and its passes do not end. */
-const ALIVE = { ...WORKER, seenAt: NOW, silent: false };
+const WORKER = { ...ALIVE, seenAt: new Date(NOW.getTime() - 2 * MINUTE), silent: true };
 const STUCK = { ...TICK, kind: 'daemon' as const, at: new Date(NOW.getTime() - 10 * MINUTE) };
 const ZONE = {
   timezone: 'Europe/Berlin',

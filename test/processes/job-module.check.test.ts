@@ -139,7 +139,7 @@ describe('a job module in TypeScript', () => {
     );
   });
 
-  it('is loaded by the project’s tsx', { tags: 'check' }, async () => {
+  it('is loaded by the project’s tsx', async () => {
     // As tsx does: from then on, TypeScript is loaded by a hook.
     const hook = `export const load = async (url, context, next) => url.endsWith('/jobs.ts')
       ? { format: 'module', shortCircuit: true, source: 'export const jobs = [];' } : next(url, context);`;
@@ -162,7 +162,7 @@ describe('a job module in TypeScript', () => {
     );
   });
 
-  it('says that an import must name the .ts file', { tags: 'check' }, async () => {
+  it('says that an import must name the .ts file', async () => {
     const files = { 'jobs.mjs': `import './mail.js';\n${JOBS}`, 'mail.ts': '' };
     expect((await loadIn(files)).stderr).toContain(
       'jobs.mjs:1 imports "./mail.js", which does not exist; mail.ts does: Node needs that name in the import, or use tsx, or build\n',
@@ -170,7 +170,7 @@ describe('a job module in TypeScript', () => {
   });
 
   const stripsTypes = Boolean((process.features as { readonly typescript?: unknown }).typescript);
-  it('is loaded by a Node that strips types; another says so', { tags: 'check' }, async () => {
+  it('is loaded by a Node that strips types; another says so', async () => {
     const { code, stderr } = await loadIn({ 'jobs.ts': 'export const jobs: unknown[] = [];\n' }, 'jobs.ts');
     const line = stripsTypes ? 'there is no job "anything"' : 'cannot execute TypeScript (jobs.ts)';
     expect(stderr).toContain(line);

@@ -123,30 +123,6 @@ describe('a job’s concurrency', () => {
     for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
   });
 
-  it('frees the slot when an attempt fails, is cancelled, or is reaped', async () => {
-    const endings: Record<string, () => Promise<void>> = {
-      fails: async () => {
-        throw new Error('no');
-      },
-      works: async () => undefined,
-    };
-    const job = defineJob({
-      name: 'sync',
-      concurrency: { limit: 1 },
-      retry: { maxAttempts: 2, base: '1h' },
-      run: (_ctx, payload: unknown) => endings[payload as string]?.(),
-    });
-    const tock = test.another({ jobs: [job] });
-    const [failing, works] = await tock.enqueueMany([
-      { job, payload: 'fails' },
-      { job, payload: 'works' },
-    ]);
-    await tock.tick();
-    expect(await tock.runs.get(failing ?? '')).toMatchObject({ status: 'failed' });
-    expect(await tock.runs.get(works ?? '')).toMatchObject({ status: 'succeeded' });
-    expect(await left()).toEqual([]);
-  });
-
   it('frees slots that a dead process left behind, and unblocks the runs that waited for them', async () => {
     const job = perTenant(1);
     const tock = test.another({ jobs: [job] });
@@ -184,24 +160,6 @@ describe('a queue', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('with a rate starts no more than so many per period, evenly', async () => {
-    await test.setClock('2026-03-01T12:00:00Z');
-    const tock = open();
-    await tock.queues.set('mail', { rate: { count: 60, per: '1m' } });
-    await tock.enqueueMany(Array.from({ length: 10 }, () => ({ job, payload: 'mail', queue: 'mail' })));
-    const starts: number[] = [];
-    for (let step = 0; step < 8; step++) {
-      await tock.tick();
-      starts.push(order.length);
-      await test.advance('500ms');
-    }
-    expect(starts).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
-    // A pause saves nothing up beyond one second's worth.
-    await test.advance('1h');
-    await tock.tick();
-    expect(order).toHaveLength(5);
-  });
-
   it('with a high rate gives a second’s worth at once, and over hosts no more', async () => {
     await test.setClock('2026-03-01T12:00:00Z');
     const hosts = [open(), open(), open()];
@@ -214,22 +172,6 @@ describe('a queue', () => {
     await Promise.all(hosts.map(host => host.tick()));
     await hosts[0]?.tick();
     expect(order).toHaveLength(12);
-  });
-
-  it('with a window runs only within it, by its zone’s clock', async () => {
-    await test.setClock('2026-06-30T12:00:00Z');
-    const tock = open();
-    await tock.queues.set('night', { window: '23:00-06:00', timezone: 'Europe/Berlin' });
-    await tock.enqueue(job, 'night', { queue: 'night' });
-    for (const [instant, count] of [
-      ['2026-07-01T20:59:59Z', 0],
-      ['2026-07-01T04:00:00Z', 0],
-      ['2026-07-01T03:59:59Z', 1],
-    ] as const) {
-      await test.setClock(instant);
-      await tock.tick();
-      expect([instant, order.length]).toEqual([instant, count]);
-    }
   });
 
   it('that is paused starts nothing, not even by hand, and costs the others nothing', async () => {
@@ -275,19 +217,5 @@ describe('a queue', () => {
         /not a|not two|is empty|no time zone|unknown|zone/,
       );
     expect(await tock.queues.list()).toEqual([]);
-  });
-
-  it('shares a priority with the others: a flood in one does not hold them up', async () => {
-    // At once, so that no run waits in the worker until it is given back, which would change the order.
-    const quick = defineJob({ name: 'quick', run: (_ctx, name: unknown) => void order.push(String(name)) });
-    const tock = test.another({ jobs: [quick] });
-    await tock.enqueueMany(Array.from({ length: 500 }, () => ({ job: quick, payload: 'a', queue: 'a' })));
-    await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job: quick, payload: 'b', queue: 'b' })));
-    await tock.enqueueMany(
-      Array.from({ length: 5 }, () => ({ job: quick, payload: 'late', queue: 'late', priority: 5 })),
-    );
-    await tock.tick({ concurrency: 10 });
-    expect(order.lastIndexOf('b')).toBeLessThan(20);
-    expect(order.indexOf('late')).toBeGreaterThanOrEqual(495);
   });
 });

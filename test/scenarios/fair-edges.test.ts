@@ -3,9 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
-import { openDatabase } from '../support/database.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables, whileLocked } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
+import { whileLocked } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const started: string[] = [];
@@ -18,10 +17,8 @@ const send = defineJob({
     if (more) await ctx.enqueueMany([{ job: 'send', payload: { tenant, more: more - 1 } }]);
   },
 });
-const test = openOnce(() => openTestTock([send]));
+const { test, database } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([send]));
 beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock('2026-03-02T09:00:00Z');
   await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
   started.length = 0;
 });
@@ -98,7 +95,6 @@ it('replaced under a live key, a run takes the turn of its new key', { tags: 'ch
 
 it('locked by another transaction, runs are no reason to claim at once again', async () => {
   await enqueue(['a', 'b']);
-  const database = openDatabase({ connectionString: test.url });
   await fairKeysFromOutbox(database, 20);
   const workerId = '00000000-0000-4000-8000-000000000009';
   const claim = () => claimFair(database, { limit: 10, workerId, leaseMs: 60_000, queues: null });
@@ -106,5 +102,4 @@ it('locked by another transaction, runs are no reason to claim at once again', a
   // Regression: a worker claimed without a pause for as long as they were locked.
   await whileLocked(test, ids, async () => expect(await claim()).toMatchObject({ runs: [], hasMore: false }));
   expect((await claim()).runs).toHaveLength(2);
-  await database.close();
 });

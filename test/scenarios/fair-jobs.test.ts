@@ -2,8 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, typeOnly } from '../../src/index.js';
 import { openTestTock as openKit } from '../../src/testing.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const started: string[] = [];
@@ -21,11 +20,9 @@ const fair = defineJob({
   rate: { limit: 2, per: '1s' },
   run,
 });
-const test = openOnce(() => openTestTock([plain]));
+const { test } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([plain]));
 beforeEach(async () => {
-  await emptyTables(test);
   await test.sql('delete from tock.registrations');
-  await test.setClock('2026-03-02T09:00:00Z');
   started.length = 0;
 });
 const scopes = () =>

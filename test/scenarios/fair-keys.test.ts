@@ -1,5 +1,4 @@
 // Single fair keys: their settings, and closing them.
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readRun } from '../../src/answers/runs/read-run.js';
 import { defineJob, RetryLater, typeOnly } from '../../src/index.js';
@@ -9,9 +8,9 @@ import type { Logger } from '../../src/model/logger.js';
 import { readNow } from '../../src/store/connection/clock.js';
 import type { Database } from '../../src/store/connection/database.js';
 import { databaseOf } from '../../src/tock/database-of.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables, WAITING_FOR_A_LOCK } from '../support/runs.js';
-import { openTestTock, until } from '../support/test-tock.js';
+import { storeTest } from '../support/open.js';
+import { otherSessions } from '../support/runs.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T09:00:00Z';
 const started: string[] = [];
@@ -32,12 +31,11 @@ const limited = defineJob({
   concurrency: { limit: 2 },
   run,
 });
-const test = openOnce(() => openTestTock([send, plain, limited]));
+const { test } = storeTest(NOW, () => openTestTock([send, plain, limited]));
+const { begin, blocked } = otherSessions(test);
 beforeEach(async () => {
-  await emptyTables(test);
   await test.sql('delete from tock.registrations');
   await test.sql('delete from tock.audit');
-  await test.setClock(NOW);
   started.length = 0;
   work = () => null;
   await test.tock.register();
@@ -82,22 +80,16 @@ describe('the settings of a key', () => {
   });
 
   it('of a key that has none yet are all kept where two operators set some at once', async () => {
-    const holder = new pg.Client({ connectionString: test.url });
-    await holder.connect();
-    try {
-      // Each has begun before the other commits: what they do is written to the audit last.
-      await holder.query('begin; lock table tock.audit in share mode');
-      const set = [
-        test.tock.keys.set('17', { weight: 3 }),
-        test.another().keys.set('17', { limit: 40 }),
-        test.another().keys.set('17', { rate: { limit: 100, per: '1m' } }),
-      ];
-      await until(async () => (await test.sql(WAITING_FOR_A_LOCK)).length === 3, 'three that set a key');
-      await holder.query('commit');
-      await Promise.all(set);
-    } finally {
-      await holder.end();
-    }
+    // Each has begun before the other commits: what they do is written to the audit last.
+    const holder = await begin('lock table tock.audit in share mode');
+    const set = [
+      test.tock.keys.set('17', { weight: 3 }),
+      test.another().keys.set('17', { limit: 40 }),
+      test.another().keys.set('17', { rate: { limit: 100, per: '1m' } }),
+    ];
+    await blocked(3);
+    await holder.query('commit');
+    await Promise.all(set);
     expect(await test.tock.keys.get('17')).toMatchObject({ weight: 3, limit: 40, rate: { limit: 100 } });
     const audited = await test.sql<{ details: { changes: object } }>('select details from tock.audit');
     expect(audited.flatMap(({ details }) => Object.keys(details.changes)).sort()).toEqual([

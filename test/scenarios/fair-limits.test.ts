@@ -4,9 +4,7 @@ import { defineJob } from '../../src/index.js';
 import { fixSlots } from '../../src/store/runs/claim/unblock.js';
 import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
-import { openDatabase } from '../support/database.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const running = new Map<string, number>();
@@ -29,10 +27,8 @@ const serial = defineJob({
   concurrency: { limit: 3 },
   run: (_ctx, payload) => note(payload),
 });
-const test = openOnce(() => openTestTock([send, serial]));
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock('2026-03-02T09:00:00Z');
+const { test, database } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([send, serial]));
+beforeEach(() => {
   running.clear();
   most.clear();
   ended = 0;
@@ -82,7 +78,6 @@ describe('the limit of a fair key', () => {
   it('counts the runs of a worker that was killed until their leases end', { tags: 'check' }, async () => {
     await share(2);
     await enqueue('a', 6);
-    const database = openDatabase({ connectionString: test.url });
     const dead = '00000000-0000-4000-8000-000000000009';
     await fairKeysFromOutbox(database, 20);
     const claim = await claimFair(database, { limit: 10, workerId: dead, leaseMs: 60_000, queues: null });
@@ -96,7 +91,6 @@ describe('the limit of a fair key', () => {
         `select (select count(*) from tock.job_slots)::integer as held, count(blocked_on)::integer as waiting from tock.job_runs_live`,
       ),
     ).toEqual([{ held: 2, waiting: 4 }]);
-    await database.close();
     await test.tock.tick();
     expect(ended).toBe(0);
     await test.advance('61s');

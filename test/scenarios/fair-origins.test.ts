@@ -1,8 +1,7 @@
 // A run has its fair key, whoever makes it.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, typeOnly } from '../../src/index.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const started: unknown[] = [];
@@ -19,11 +18,9 @@ const ordered = defineJob({
   concurrency: { limit: 1, order: 'strict' },
   run: (_ctx, payload) => void started.push(payload),
 });
-const test = openOnce(() => openTestTock([send, ordered]));
+const { test } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([send, ordered]));
 beforeEach(async () => {
-  await emptyTables(test);
   await test.sql('delete from tock.registrations');
-  await test.setClock('2026-03-02T09:00:00Z');
   await test.tock.register();
   started.length = 0;
 });

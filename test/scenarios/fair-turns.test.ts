@@ -4,21 +4,18 @@ import { defineJob } from '../../src/index.js';
 import { admitRuns } from '../../src/store/runs/claim/admit.js';
 import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
-import { openDatabase } from '../support/database.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 
+const workerId = '00000000-0000-4000-8000-000000000009';
 const started: string[] = [];
 const run = (_ctx: unknown, payload: unknown) => {
   started.push((payload as { tenant: string }).tenant);
 };
 const send = defineJob({ name: 'send', queue: 'mail', run });
 const serial = defineJob({ name: 'serial', queue: 'mail', concurrency: { limit: 1 }, run });
-const test = openOnce(() => openTestTock([send, serial]));
+const { test, database } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([send, serial]));
 beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock('2026-03-02T09:00:00Z');
   await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
   started.length = 0;
 });
@@ -40,14 +37,11 @@ describe('a key that ran while it was alone', () => {
     await enqueue('b', 100);
     await test.tock.tick({ concurrency: 1, queues: ['none'] });
     await test.advance('1h');
-    const database = openDatabase({ connectionString: test.url });
-    const workerId = '00000000-0000-4000-8000-000000000009';
     const tenants: string[] = [];
     for (let claim = 0; claim < 5; claim++) {
       const { runs } = await claimFair(database, { limit: 1, workerId, leaseMs: 60_000, queues: null });
       tenants.push(...runs.map(run => (run.payload as { tenant: string }).tenant));
     }
-    await database.close();
     expect(tenants).toContain('a');
   });
 });
@@ -56,8 +50,6 @@ describe('a key without a free slot', () => {
   it('does not stand before others', { tags: 'check' }, async () => {
     await test.sql('update tock.fair_scopes set slot_limit = 1');
     await enqueue('a', 1);
-    const database = openDatabase({ connectionString: test.url });
-    const workerId = '00000000-0000-4000-8000-000000000009';
     const claim = async () => {
       await fairKeysFromOutbox(database, 20);
       return (await claimFair(database, { limit: 1, workerId, leaseMs: 60_000, queues: null })).runs.length;
@@ -68,7 +60,6 @@ describe('a key without a free slot', () => {
     await test.sql(`update tock.fair_keys set tag = 0 where key = 'a'`);
     await test.sql(`update tock.fair_keys set tag = 5 where key = 'b'`);
     expect((await claim()) + (await claim())).toBe(1);
-    await database.close();
   });
 });
 
@@ -79,8 +70,6 @@ describe('the rate of a key', () => {
     await test.sql(`update tock.fair_scopes set rate_count = 5, rate_period_ms = 1000, rate_burst = 2`);
     await test.sql(`insert into tock.job_slots values ('job:serial', 1, 0, 0)`);
     await enqueue('a', 30, serial);
-    const database = openDatabase({ connectionString: test.url });
-    const workerId = '00000000-0000-4000-8000-000000000009';
     const claim = async () => {
       const wanted = { limit: 10, workerId, leaseMs: 60_000, queues: null };
       await fairKeysFromOutbox(database, 20);
@@ -102,7 +91,6 @@ describe('the rate of a key', () => {
     expect((await claim()) + (await claim()) + (await claim())).toBe(2);
     await test.advance('1s');
     expect((await claim()) + (await claim()) + (await claim())).toBe(2);
-    await database.close();
   });
 });
 

@@ -2,8 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob } from '../../src/index.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const started: string[] = [];
@@ -15,10 +14,8 @@ const send = defineJob({
     started.push(String(tenant));
   },
 });
-const test = openOnce(() => openTestTock([send]));
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock('2026-03-02T09:00:00Z');
+const { test } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([send]));
+beforeEach(() => {
   started.length = 0;
 });
 const share = (more = '') =>

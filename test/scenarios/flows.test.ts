@@ -1,9 +1,9 @@
 // Flows: runs of which each begins when its parents have ended.
-import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type EndedRun, type JobContext, typeOnly } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
-import { openTestTock, until } from '../support/test-tock.js';
+import { otherSessions } from '../support/runs.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const broken = new Set<string>();
 let ran: string[] = [];
@@ -25,18 +25,7 @@ beforeEach(async () => {
   [ran, seen] = [[], {}];
   await test.sql('delete from tock.job_runs_live');
 });
-const clients: pg.Client[] = [];
-afterEach(async () => {
-  await Promise.all(clients.splice(0).map(client => client.end()));
-});
-
-async function begin(): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: test.url });
-  clients.push(client);
-  await client.connect();
-  await client.query('begin');
-  return client;
-}
+const { begin, blocked } = otherSessions(test);
 const drain = async () => {
   while ((await test.tock.tick()).executed.claimed > 0);
 };
@@ -45,11 +34,6 @@ const runOf = async (id: string) => await test.tock.runs.get(id);
 const statusOf = async (id: string) => (await runOf(id))?.status;
 const liveRuns = async () => (await test.sql<{ n: string }>('select count(*) as n from tock.job_runs'))[0]?.n;
 const waitOf = async (id: string) => (await runOf(id))?.waits.at(-1);
-
-/** What was locked by another session, and waits. */
-const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-const blocked = async (count: number) =>
-  await until(async () => (await test.sql(WAITING)).length === count, `${count} sessions to wait for a lock`);
 
 /** Ends a run by another session, whose transaction stays open. */
 const END = `with gone as (delete from tock.job_runs_live r where r.id = $1 returning r.*), ended as (

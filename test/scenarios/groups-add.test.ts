@@ -1,8 +1,8 @@
 // ctx.group.add: a member adds runs to its group while it is live.
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, typeOnly } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
+import { otherSessions } from '../support/runs.js';
 import { openTestTock, until } from '../support/test-tock.js';
 
 /** Called by the handler of a member. */
@@ -31,6 +31,7 @@ const total = defineJob({
   },
 });
 const test = openOnce(() => openTestTock([part, grows, total]));
+const { begin } = otherSessions(test);
 beforeEach(async () => {
   inMember = async () => undefined;
   joins = 0;
@@ -78,37 +79,30 @@ describe('ctx.group.add', () => {
       then: { job: total },
       on: 'completion',
     });
-    const adding = new pg.Client({ connectionString: test.url });
-    await adding.connect();
-    try {
-      // As ctx.group.add does it.
-      await adding.query('begin');
-      const { rows } = await adding.query(
-        'select id from tock.job_waits where run_id = $1 for no key update',
-        [group.id],
-      );
-      const made = await adding.query(
-        `insert into tock.job_runs_live (job, status, run_at, payload, has_waiters) values ('part', 'queued', tock.now() + interval '1 day', '{"n": 7}', true) returning id`,
-      );
-      await adding.query('insert into tock.job_awaited_runs (wait_id, position, run_id) values ($1, 2, $2)', [
-        rows[0].id,
-        made.rows[0].id,
-      ]);
-      const cancelling = test.tock.runs.cancel(group.runs[0] ?? '');
-      await until(
-        async () => (await test.tock.runs.get(group.runs[0] ?? ''))?.status === 'cancelled',
-        'the end',
-      );
-      await adding.query('commit');
-      await cancelling;
-      await drain();
-      expect(joins).toBe(0);
-      await test.tock.runs.cancel(made.rows[0].id);
-      await drain();
-      expect(joins).toBe(1);
-    } finally {
-      await adding.end();
-    }
+    // As ctx.group.add does it.
+    const adding = await begin();
+    const { rows } = await adding.query('select id from tock.job_waits where run_id = $1 for no key update', [
+      group.id,
+    ]);
+    const made = await adding.query(
+      `insert into tock.job_runs_live (job, status, run_at, payload, has_waiters) values ('part', 'queued', tock.now() + interval '1 day', '{"n": 7}', true) returning id`,
+    );
+    await adding.query('insert into tock.job_awaited_runs (wait_id, position, run_id) values ($1, 2, $2)', [
+      rows[0].id,
+      made.rows[0].id,
+    ]);
+    const cancelling = test.tock.runs.cancel(group.runs[0] ?? '');
+    await until(
+      async () => (await test.tock.runs.get(group.runs[0] ?? ''))?.status === 'cancelled',
+      'the end',
+    );
+    await adding.query('commit');
+    await cancelling;
+    await drain();
+    expect(joins).toBe(0);
+    await test.tock.runs.cancel(made.rows[0].id);
+    await drain();
+    expect(joins).toBe(1);
   });
 
   it('adds all or none: a key that was used refuses them', async () => {

@@ -90,9 +90,7 @@ describe('a role that may only connect', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
   });
 
-  it('makes a worker check a bounded number of times, however many notifications it sends', {
-    tags: 'check',
-  }, async () => {
+  it('makes a worker check a bounded number of times, however many notifications it sends', async () => {
     const id = await running();
     const before = recorder.statements().length;
     const since = performance.now();
@@ -113,7 +111,7 @@ describe('a role that may only connect', () => {
     await ended(id);
   });
 
-  it('does no harm with payloads that Tock would not send', { tags: 'check' }, async () => {
+  it('does no harm with payloads that Tock would not send', async () => {
     for (const payload of [
       'queued:99999999999:default',
       'queued:2147483648:default',

@@ -93,43 +93,6 @@ describe('a holder whose lease has expired', () => {
   });
 });
 
-describe('an operator’s cancel', () => {
-  it('is carried out by the reaper when the worker has died', async () => {
-    const id = await test.tock.enqueue(noop);
-    await claim(FIRST);
-    expect(await test.tock.runs.cancel(id, { reason: 'not needed' })).toMatchObject({ status: 'running' });
-    await test.advance('61s');
-    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 1 });
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'not needed' });
-  });
-
-  it.each(['fail', 'release'] as const)(
-    'is carried out when the attempt ends by %s at that moment',
-    { tags: 'check' },
-    async transition => {
-      const id = await test.tock.enqueue(noop);
-      await claim(FIRST);
-      await test.tock.runs.cancel(id, { reason: 'not needed' });
-      const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
-      const outcome = { ...succeed, transition, output: null, error: transition === 'fail' ? error : null };
-      expect(await finalize(database, [{ id, fence: 1, outcome }], FIRST)).toEqual(new Set([id]));
-      expect(await test.tock.runs.get(id)).toMatchObject({
-        status: 'cancelled',
-        skipReason: 'not needed',
-        attempts: 1,
-      });
-    },
-  );
-
-  it('does not undo a success that was there first', async () => {
-    const id = await test.tock.enqueue(noop);
-    await claim(FIRST);
-    await test.tock.runs.cancel(id, { reason: 'too late' });
-    await finalize(database, [{ id, fence: 1, outcome: succeed }], FIRST);
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', skipReason: null });
-  });
-});
-
 describe('a worker that is gone', () => {
   it('is seen to be silent before the leases of its runs have expired', async () => {
     await test.sql(
@@ -157,63 +120,6 @@ describe('a worker that is gone', () => {
 });
 
 describe('reap', () => {
-  it('forgets workers that were not heard of for ten minutes and hold nothing', {
-    tags: 'check',
-  }, async () => {
-    await test.sql(
-      `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'tick', 'gone', 1, 1), ($2, 'tick', 'holds', 2, 1)`,
-      [FIRST, SECOND],
-    );
-    await test.advance('9m');
-    await test.tock.enqueue(noop);
-    await claim(SECOND);
-    await test.advance('59s');
-    await test.tock.tick();
-    expect(await test.sql('select host from tock.workers order by host')).toEqual([
-      { host: 'gone' },
-      { host: 'holds' },
-    ]);
-    await test.advance('2s');
-    await test.tock.tick();
-    // The one that held a run was forgotten by the look after the run had been taken back.
-    await test.tock.tick();
-    expect(await test.sql('select host from tock.workers')).toEqual([]);
-  });
-
-  it('counts the attempt: a run whose workers die is dead after its last one', {
-    tags: 'check',
-  }, async () => {
-    const id = await test.tock.enqueue(noop);
-    await claim(FIRST);
-    await test.advance('60s');
-    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
-    await test.advance('1s');
-    await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({
-      status: 'failed',
-      attempts: 1,
-      runAt: new Date('2026-03-01T12:01:11Z'),
-      errors: [{ code: 'TOCK_LEASE_LOST', attempt: 1 }],
-    });
-    await test.advance('10s');
-    await claim(SECOND);
-    await test.advance('61s');
-    expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 1, cancelled: 0 });
-    const run = await test.tock.runs.get(id);
-    expect(run).toMatchObject({ status: 'dead', attempts: 2 });
-    expect(run?.errors).toHaveLength(2);
-  });
-
-  it('leaves a lease that is renewed alone', { tags: 'check' }, async () => {
-    const id = await test.tock.enqueue(noop);
-    await claim(FIRST);
-    for (let beat = 0; beat < 5; beat++) {
-      await test.advance('45s');
-      expect(await renewLeases(database, [{ id, fence: 1 }], FIRST, LEASE_MS)).toHaveLength(1);
-      expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
-    }
-  });
-
   it('takes 1,203 expired leases back in batches, each once', { tags: 'check' }, async () => {
     await test.tock.enqueueMany(Array.from({ length: 1203 }, () => ({ job: noop })));
     await claim(FIRST, 5000);
@@ -251,19 +157,6 @@ describe('a run that is given back', () => {
 });
 
 describe('claim', () => {
-  it('takes the lower priority first, then the earlier, then the older; not what is not due', async () => {
-    const ids = await test.tock.enqueueMany([
-      { job: noop, priority: 5 },
-      { job: noop, priority: -1, delay: '1h' },
-      { job: noop, priority: 0 },
-      { job: noop, priority: 0, runAt: '2026-03-01T11:00:00Z' },
-      { job: noop, priority: 0 },
-    ]);
-    const order: (string | undefined)[] = [];
-    for (let count = 0; count < 5; count++) order.push((await claim(FIRST, 1))[0]?.id);
-    expect(order).toEqual([ids[3], ids[2], ids[4], ids[0], undefined]);
-  });
-
   it('gives 2,000 runs to eight claimers at once, each to one', { tags: 'check' }, async () => {
     await test.tock.enqueueMany(Array.from({ length: 2000 }, () => ({ job: noop })));
     const claimers = Array.from({ length: 8 }, async (_, index) => {
@@ -277,27 +170,6 @@ describe('claim', () => {
     const all = (await Promise.all(claimers)).flat();
     expect(all).toHaveLength(2000);
     expect(new Set(all).size).toBe(2000);
-  });
-
-  it('never claims more than its limit, however stale the statistics', { tags: 'check' }, async () => {
-    await test.sql('alter table tock.job_runs_live set (autovacuum_enabled = off)');
-    await test.sql('analyze tock.job_runs_live');
-    await test.tock.enqueueMany(
-      Array.from({ length: 5000 }, (_, place) => ({ job: noop, priority: place % 3 })),
-    );
-    expect(await claim(FIRST, 7)).toHaveLength(7);
-    const [row] = await test.sql<{ count: string }>(
-      `select count(*) from tock.job_runs_live where status = 'running'`,
-    );
-    expect(row?.count).toBe('7');
-  });
-
-  it('leaves paused queues alone', async () => {
-    await test.tock.enqueueMany([{ job: noop, queue: 'stopped' }, { job: noop }]);
-    await test.sql(`insert into tock.job_queues (name, paused_at) values ('stopped', tock.now())`);
-    expect(await claim(FIRST)).toHaveLength(1);
-    await test.sql(`update tock.job_queues set paused_at = null`);
-    expect(await claim(FIRST)).toHaveLength(1);
   });
 
   it('works where the role would rather read repeatably', { tags: 'check' }, async () => {

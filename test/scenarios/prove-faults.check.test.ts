@@ -120,7 +120,7 @@ describe('prove', () => {
     expect(proof.found.map(each => each.text).join('\n')).toMatch(text);
   });
 
-  it('names the definition, the time and the runs', { tags: 'check' }, async () => {
+  it('names the definition, the time and the runs', async () => {
     const id = await runId();
     await test.sql(`delete from tock.job_runs where ${RUN}`);
     expect((await prove()).found).toEqual([
@@ -134,7 +134,7 @@ describe('prove', () => {
     ]);
   });
 
-  it('finds the last run of remaining, although what follows has no record', { tags: 'check' }, async () => {
+  it('finds the last run of remaining, although what follows has no record', async () => {
     await test.tock.schedules.upsert({ name: 's', job: 'work', cron: '*/10 * * * *', remaining: 2 });
     for (let n = 0; n < 4; n++) {
       await test.advance('10m');
@@ -150,7 +150,7 @@ describe('prove', () => {
     ]);
   });
 
-  it('shows the first 20 of what it finds, and counts the others', { tags: 'check' }, async () => {
+  it('shows the first 20 of what it finds, and counts the others', async () => {
     await test.tock.schedules.upsert({ name: 'often', job: 'work', cron: '* * * * *' });
     await test.advance('2h');
     await test.sql(

@@ -99,7 +99,7 @@ describe('prove', () => {
     },
   );
 
-  it('holds after whatever operators and outages do', { tags: 'check' }, async () => {
+  it('holds after whatever operators and outages do', async () => {
     const step = fc.oneof(
       {
         weight: 4,

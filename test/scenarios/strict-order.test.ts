@@ -7,9 +7,7 @@ import { readNow } from '../../src/store/connection/clock.js';
 import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
 import { databaseOf } from '../../src/tock/database-of.js';
-import { openDatabase } from '../support/database.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
 import { openTestTock, until } from '../support/test-tock.js';
 
 const started: string[] = [];
@@ -40,11 +38,9 @@ const all = defineJob({
     started.push(`${account}${n}`);
   },
 });
-const test = openOnce(() => openTestTock([apply, all]));
+const { test, database } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([apply, all]));
 beforeEach(async () => {
-  await emptyTables(test);
   await test.sql('delete from tock.registrations');
-  await test.setClock('2026-03-02T09:00:00Z');
   // The first tick registers the keys.
   await test.tock.tick();
   started.length = 0;
@@ -153,12 +149,10 @@ describe('a strict order', () => {
 
   it('is held up by the run of a worker that was killed', { tags: 'check' }, async () => {
     await enqueue('a1', 'a2');
-    const database = openDatabase({ connectionString: test.url });
     await fairKeysFromOutbox(database, 20);
     const dead = '00000000-0000-4000-8000-000000000009';
     const claim = await claimFair(database, { limit: 10, workerId: dead, leaseMs: 60_000, queues: null });
     expect(claim.runs).toHaveLength(1);
-    await database.close();
     await drain();
     expect(started).toEqual([]);
     await test.advance('61s');

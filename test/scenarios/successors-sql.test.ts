@@ -1,13 +1,12 @@
 // SQL: tock.enqueue with keys that are unique while their run is live, and the errors that say what does not go together.
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
-import { WAITING_FOR_A_LOCK } from '../support/runs.js';
+import { otherSessions } from '../support/runs.js';
 import { reuseTestTock } from '../support/test-tock.js';
-import { until } from '../support/until.js';
 
 const test = openForEach(() => reuseTestTock([sync]));
+const { begin, blocked } = otherSessions(test);
 const seen: unknown[] = [];
 let meanwhile: () => Promise<unknown>;
 const sync = defineJob({
@@ -83,39 +82,22 @@ describe('tock.enqueue', () => {
     const id = await test.tock.enqueue(sync, 1, { key: 'k', unique: 'live' });
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed' });
-    const [worker, caller] = [test.url, test.url].map(
-      connectionString => new pg.Client({ connectionString }),
+    // As the function has it, in which the schema's name is put.
+    const caller = await begin(`select pg_advisory_xact_lock(hashtextextended('"tock".live_key:k', 0))`);
+    const worker = await begin(
+      `update tock.job_runs_live set status = 'running', fence = fence + 1, attempts = attempts + 1, locked_by = gen_random_uuid(), locked_until = tock.now() + interval '1 min' where id = ${id}`,
     );
-    if (worker === undefined || caller === undefined) throw new Error('no clients');
-    await Promise.all([worker.connect(), caller.connect()]);
-    const isWaiting = (lock: string) =>
-      until(
-        async () => (await test.sql(`${WAITING_FOR_A_LOCK} and wait_event = '${lock}'`)).length > 0,
-        `a session to wait for ${lock}`,
-      );
-    try {
-      await caller.query('begin');
-      // As the function has it, in which the schema's name is put.
-      await caller.query(`select pg_advisory_xact_lock(hashtextextended('"tock".live_key:k', 0))`);
-      await worker.query('begin');
-      await worker.query(
-        `update tock.job_runs_live set status = 'running', fence = fence + 1, attempts = attempts + 1, locked_by = gen_random_uuid(), locked_until = tock.now() + interval '1 min' where id = $1`,
-        [id],
-      );
-      const late = enqueue(2, `'k', unique_live => true, replace => true`);
-      await isWaiting('transactionid');
-      await worker.query('commit');
-      await isWaiting('advisory');
-      // The first caller comes to the run: its lock is free.
-      await caller.query('select from tock.job_runs_live where id = $1 for key share nowait', [id]);
-      await caller.query('commit');
-      const next = await late;
-      expect(await test.sql('select run_id as id, payload from tock.job_successors')).toEqual([
-        { id: next, payload: 2 },
-      ]);
-    } finally {
-      await Promise.all([worker.end(), caller.end()]);
-    }
+    const late = enqueue(2, `'k', unique_live => true, replace => true`);
+    await blocked(1, `and wait_event = 'transactionid'`);
+    await worker.query('commit');
+    await blocked(1, `and wait_event = 'advisory'`);
+    // The first caller comes to the run: its lock is free.
+    await caller.query('select from tock.job_runs_live where id = $1 for key share nowait', [id]);
+    await caller.query('commit');
+    const next = await late;
+    expect(await test.sql('select run_id as id, payload from tock.job_successors')).toEqual([
+      { id: next, payload: 2 },
+    ]);
   });
 
   it.each([

@@ -1,11 +1,12 @@
 // Engine: what is enqueued last under a live key is executed last, whatever state the key's run is in.
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob, type JobContext } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
+import { otherSessions } from '../support/runs.js';
 import { reuseTestTock } from '../support/test-tock.js';
 
 const test = openForEach(() => reuseTestTock([sync, other]));
+const { open } = otherSessions(test);
 const seen: unknown[] = [];
 /** What the handler does with a payload, besides noting it. */
 let work: (ctx: JobContext, payload: unknown) => unknown;
@@ -67,7 +68,13 @@ describe('a call that replaces, while the run of the key is queued', () => {
     const { id } = await enqueue(1);
     const again = await enqueue(2, { ...replace, queue: 'slow', priority: 4, maxAttempts: 7, delay: '5m' });
     expect(again).toEqual({ id, isNew: false, isReplaced: true });
-    expect(await runOf(id)).toMatchObject({ payload: 2, queue: 'slow', priority: 4, maxAttempts: 7 });
+    expect(await runOf(id)).toMatchObject({
+      payload: 2,
+      queue: 'slow',
+      priority: 4,
+      maxAttempts: 7,
+      runAt: new Date('2026-03-01T12:05:00Z'),
+    });
   });
 });
 
@@ -149,8 +156,7 @@ describe('a call that replaces, while the run of the key is running', () => {
 
   it('takes what a transaction commits, and nothing of one that rolls back', async () => {
     await enqueue(1);
-    const client = new pg.Client({ connectionString: test.url });
-    await client.connect();
+    const client = await open();
     await whileRunning(async () => {
       await client.query('begin');
       await enqueue(2, { ...replace, client });
@@ -163,7 +169,6 @@ describe('a call that replaces, while the run of the key is running', () => {
       await client.query('commit');
       return await pending();
     });
-    await client.end();
     expect(seen).toEqual([1, 4]);
   });
 

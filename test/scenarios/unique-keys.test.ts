@@ -1,11 +1,12 @@
 // Engine: keys that are unique only while their run is live, with replacement and debounce.
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
-import { reuseTestTock, until } from '../support/test-tock.js';
+import { otherSessions } from '../support/runs.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const test = openForEach(() => reuseTestTock([sync, other]));
+const { begin, open, blocked } = otherSessions(test);
 const seen: unknown[] = [];
 const sync = defineJob({
   name: 'sync',
@@ -31,21 +32,6 @@ describe("unique: 'live'", () => {
     const [third] = await tock.enqueueMany([{ job: sync, payload: 3, ...live }], { details: true });
     expect(third).toMatchObject({ isNew: true });
     expect(third?.id).not.toBe(first?.id);
-  });
-
-  it('replace brings the waiting run to the latest state: payload, time, priority', async () => {
-    const { tock } = test;
-    const id = await tock.enqueue(sync, 1, live);
-    const [again] = await tock.enqueueMany(
-      [{ job: sync, payload: 2, ...live, replace: true, delay: '5m', priority: 3 }],
-      { details: true },
-    );
-    expect(again).toEqual({ id, isNew: false, isReplaced: true });
-    expect(await tock.runs.get(id)).toMatchObject({
-      payload: 2,
-      priority: 3,
-      runAt: new Date('2026-03-01T12:05:00Z'),
-    });
   });
 
   it('of several in one batch the first counts, or the last where it replaces', async () => {
@@ -76,54 +62,28 @@ describe("unique: 'live'", () => {
   });
 
   it('makes a run where the one that had the key has ended before it could be told', async () => {
-    const first = new pg.Client({ connectionString: test.url });
-    const second = new pg.Client({ connectionString: test.url });
-    await Promise.all([first.connect(), second.connect()]);
-    try {
-      // Not committed yet: the second call waits for it, and it is not in the snapshot of that call.
-      await first.query('begin');
-      const early = await test.tock.enqueue(sync, 1, { ...live, client: first });
-      let looks = 0;
-      const late = test.tock.enqueueMany([{ job: sync, payload: 2, ...live }], {
-        details: true,
-        client: {
-          query: async (text, values) => {
-            if (text.includes('find_keys')) {
-              looks++;
-              await test.sql('delete from tock.job_runs_live where id = $1', [early]);
-            }
-            return await second.query(text, values);
-          },
+    // Not committed yet: the second call waits for it, and it is not in the snapshot of that call.
+    const [first, second] = [await begin(), await open()];
+    const early = await test.tock.enqueue(sync, 1, { ...live, client: first });
+    let looks = 0;
+    const late = test.tock.enqueueMany([{ job: sync, payload: 2, ...live }], {
+      details: true,
+      client: {
+        query: async (text, values) => {
+          if (text.includes('find_keys')) {
+            looks++;
+            await test.sql('delete from tock.job_runs_live where id = $1', [early]);
+          }
+          return await second.query(text, values);
         },
-      });
-      await until(
-        async () =>
-          (
-            await test.sql(
-              `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%enqueue_live%'`,
-            )
-          ).length > 0,
-        'the second call to wait',
-      );
-      await first.query('commit');
-      const [made] = await late;
-      expect(looks).toBe(1);
-      expect(made).toMatchObject({ id: expect.stringMatching(/^\d+$/), isNew: true });
-      expect(await test.tock.runs.get(made?.id ?? '')).toMatchObject({ payload: 2, status: 'queued' });
-    } finally {
-      await Promise.all([first.end(), second.end()]);
-    }
-  });
-
-  it('refuses a retry while another run has the key', { tags: 'check' }, async () => {
-    const { tock } = test;
-    const id = await tock.enqueue(sync, 1, live);
-    await tock.runs.cancel(id);
-    await tock.enqueue(sync, 2, live);
-    await expect(tock.runs.retry(id)).rejects.toThrow(/another run with its key "user:7" is live/);
-    expect(await tock.runs.get(id)).toMatchObject({ status: 'cancelled' });
-    await tock.tick();
-    expect(await tock.runs.retry(id)).toMatchObject({ status: 'queued' });
+      },
+    });
+    await blocked(1, `and query like '%enqueue_live%'`);
+    await first.query('commit');
+    const [made] = await late;
+    expect(looks).toBe(1);
+    expect(made).toMatchObject({ id: expect.stringMatching(/^\d+$/), isNew: true });
+    expect(await test.tock.runs.get(made?.id ?? '')).toMatchObject({ payload: 2, status: 'queued' });
   });
 
   it('has nothing to do with keys that are used up for good', async () => {

@@ -1,9 +1,9 @@
 // What ends a wait while it begins: an event that is committed late, a run that ends at that moment, two at once.
-import pg from 'pg';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob, typeOnly } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
-import { openTestTock, until } from '../support/test-tock.js';
+import { otherSessions } from '../support/runs.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const NOON = '2026-03-01T12:00:00Z';
 /** Called by the handlers, after their wait is on record and before their attempt ends. */
@@ -50,21 +50,7 @@ const test = openOnce(
   opened => opened.setClock(NOON),
 );
 
-const clients: pg.Client[] = [];
-afterEach(async () => {
-  await Promise.all(clients.splice(0).map(client => client.end()));
-});
-/** An open transaction of another session. */
-async function begin(): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: test.url });
-  clients.push(client);
-  await client.connect();
-  await client.query('begin');
-  return client;
-}
-const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-const blocked = async (count: number) =>
-  await until(async () => (await test.sql(WAITING)).length === count, `${count} sessions to wait for a lock`);
+const { begin, blocked } = otherSessions(test);
 
 /** A run that waits, and nothing else that is due. */
 async function waiting(job: string, payload: object): Promise<string> {

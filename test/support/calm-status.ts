@@ -43,3 +43,30 @@ export const CALM: SchedulerStatus = {
   blockingKeys: [],
   zoneDisagreements: [],
 };
+
+/** A daemon that was seen just now. */
+export const WORKER: SchedulerStatus['workers'][number] = {
+  id: 'a',
+  kind: 'daemon',
+  host: 'web-1',
+  pid: 812,
+  service: '',
+  seenAt: NOW,
+  silent: false,
+  heartbeatMs: 15_000,
+  running: 3,
+  leasesEndMs: 48_000,
+};
+
+/** One that is paused, and in which runs wait. */
+export const PAUSED_QUEUE: SchedulerStatus['queues'][number] = {
+  queue: 'reports',
+  waiting: 7,
+  running: 0,
+  failed: 0,
+  paused: true,
+  relayedTo: null,
+  named: false,
+  isClaimed: false,
+  oldestWaitMs: 0,
+};

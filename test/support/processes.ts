@@ -1,7 +1,7 @@
 // Room: test support. Real processes: ticks and daemons as cron and a supervisor would start them.
 // In: environment and arguments. Out: what they printed and how they ended.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -75,8 +75,12 @@ export async function installPackage(folder: string): Promise<string> {
   for (const name of ['dist', 'package.json'])
     await cp(path.join(ROOT, name), path.join(installed, name), { recursive: true });
   await rm(path.join(installed, 'dist', 'jobs'), { recursive: true });
-  // The peer dependency.
-  await symlink(path.join(ROOT, 'node_modules', 'kysely'), path.join(folder, 'node_modules', 'kysely'));
+  const { dependencies } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as {
+    readonly dependencies: object;
+  };
+  // What npm installs with it, of the peers only the one that it must have.
+  for (const name of ['kysely', ...Object.keys(dependencies)])
+    await symlink(path.join(ROOT, 'node_modules', name), path.join(folder, 'node_modules', name));
   return installed;
 }
 

@@ -1,6 +1,7 @@
 // Room: test support. Live runs as rows, for tests of the statements that move them.
 // In: columns that matter. Out: ids; and a lock on rows, as another process would hold it.
 import pg from 'pg';
+import { afterEach } from 'vitest';
 import type { Database } from '../../src/store/connection/database.js';
 import { openDatabase } from './database.js';
 import { emptyingTables } from './empty-database.js';
@@ -66,6 +67,34 @@ export async function withoutIndexes<T>(
 
 /** Sessions that wait for a lock. */
 export const WAITING_FOR_A_LOCK = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+
+/** Other sessions, which end with the test; and how many sessions wait for a lock. */
+export function otherSessions(test: Pick<TestTock, 'url' | 'sql'>) {
+  const clients: pg.Client[] = [];
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map(client => client.end()));
+  });
+  const open = async () => {
+    const client = new pg.Client({ connectionString: test.url });
+    clients.push(client);
+    await client.connect();
+    return client;
+  };
+  return {
+    open,
+    /** With a transaction that is open, after these statements. */
+    begin: async (statements = '') => {
+      const client = await open();
+      await client.query(`begin; ${statements}`);
+      return client;
+    },
+    blocked: async (count: number, where = '') =>
+      await until(
+        async () => (await test.sql(`${WAITING_FOR_A_LOCK} ${where}`)).length === count,
+        `${count} sessions to wait for a lock`,
+      ),
+  };
+}
 
 /** Does something while another session holds a lock on live runs. */
 export async function whileLocked<T>(

@@ -72,7 +72,7 @@ describe('why of a run that waits', () => {
     clearInterval(free);
   });
 
-  it('names the runs that have the slots of its job, by key', { tags: 'check' }, async () => {
+  it('names the runs that have the slots of its job, by key', async () => {
     const job = holding(
       { overlap: 'allow_all', payload: { shop: 7 } },
       { concurrency: { limit: 1, key: (payload: { shop: number }) => payload.shop } },
@@ -94,7 +94,7 @@ describe('why of a run that waits', () => {
     clearInterval(free);
   });
 
-  it('tells of a window that defers it, and of one that left it out', { tags: 'check' }, async () => {
+  it('tells of a window that defers it, and of one that left it out', async () => {
     const deferring = await open(idle({ window: '23:00-06:00', timezone: 'Europe/Berlin' }));
     await deferring.tick();
     const why = await deferring.why('report', '13:00');
@@ -112,7 +112,7 @@ describe('why of a run that waits', () => {
     );
   });
 
-  it('tells that its queue is paused, outside its window, full, or slow', { tags: 'check' }, async () => {
+  it('tells that its queue is paused, outside its window, full, or slow', async () => {
     const tock = await open(idle({}, { queue: 'reports' }));
     await tock.queues.pause('reports', { note: 'out of paper' });
     await tock.tick();
@@ -135,7 +135,7 @@ describe('why of a run that waits', () => {
 });
 
 describe('why of a run that gave way', () => {
-  it('says which one took its place', { tags: 'check' }, async () => {
+  it('says which one took its place', async () => {
     const tock = await open(holding({ overlap: 'terminate_other' }));
     const ticks: Promise<unknown>[] = [tock.tick()];
     await until(async () => begun === 1, 'the first to begin');
@@ -151,7 +151,7 @@ describe('why of a run that gave way', () => {
     await Promise.all(ticks);
   });
 
-  it('names both that were live under buffer_one', { tags: 'check' }, async () => {
+  it('names both that were live under buffer_one', async () => {
     const tock = await open(holding({ overlap: 'buffer_one' }));
     const ticks: Promise<unknown>[] = [tock.tick()];
     await until(async () => begun === 1, 'the first to begin');

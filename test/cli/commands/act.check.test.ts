@@ -26,7 +26,7 @@ describe('tock migrate', () => {
     expect(code).toBe(1);
   });
 
-  it('says what was applied, and then that nothing was missing', { tags: 'check' }, async () => {
+  it('says what was applied, and then that nothing was missing', async () => {
     const first = await harness.tock(['migrate']);
     // A slow migration says so.
     expect(first.stderr).toMatch(/^(?:tock migrate: migrating …\n)?$/);
@@ -37,7 +37,7 @@ describe('tock migrate', () => {
     expect(await harness.json(['migrate'])).toMatchObject({ applied: [] });
   });
 
-  it('uses the schema that the environment names', { tags: 'check' }, async () => {
+  it('uses the schema that the environment names', async () => {
     const { stdout } = await harness.tock(['migrate'], { env: { TOCK_SCHEMA: 'elsewhere' } });
     expect(stdout).toContain('applied to the schema elsewhere: 0001_');
   });
@@ -62,7 +62,7 @@ describe('a wrong password', () => {
 });
 
 describe('tock tick', () => {
-  it('prints one summary line, or the summary', { tags: 'check' }, async () => {
+  it('prints one summary line, or the summary', async () => {
     const { code, stdout, stderr } = await harness.tock(['tick', '--budget', '5s', '--concurrency', '2']);
     expect(stdout).toMatch(/^\S+Z tick: 7 registered in \S+ on \S+\n$/);
     expect(stderr).toBe('');
@@ -73,7 +73,7 @@ describe('tock tick', () => {
     });
   });
 
-  it('migrates first with --migrate', { tags: 'check' }, async () => {
+  it('migrates first with --migrate', async () => {
     const env = { TOCK_SCHEMA: 'ticked' };
     expect((await harness.tock(['tick'], { env })).code).toBe(1);
     expect((await harness.tock(['tick', '--migrate'], { env })).code).toBe(0);
@@ -81,7 +81,7 @@ describe('tock tick', () => {
 });
 
 describe('tock cancel and tock retry', () => {
-  it('cancel a waiting run, keep the reason, and put it back', { tags: 'check' }, async () => {
+  it('cancel a waiting run, keep the reason, and put it back', async () => {
     const id = await enqueue('greet', '--at', '2040-01-01T00:00:00Z');
     const cancelled = await harness.tock(['cancel', id, '--reason', 'wrong\u001B[31m month']);
     expect(cancelled.stdout).toBe(`run ${id} of greet is cancelled\n`);
@@ -97,7 +97,7 @@ describe('tock cancel and tock retry', () => {
     expect(retried.code).toBe(0);
   });
 
-  it('go on after a run that fails, and exit 1', { tags: 'check' }, async () => {
+  it('go on after a run that fails, and exit 1', async () => {
     const id = await enqueue('greet', '--at', '2040-01-01T00:00:00Z');
     const { code, stdout, stderr } = await harness.tock(['cancel', '999999', id]);
     expect(stdout).toBe(`run ${id} of greet is cancelled\n`);
@@ -112,7 +112,7 @@ describe('tock cancel and tock retry', () => {
     });
   });
 
-  it('ask a running run’s handler to stop', { tags: 'check' }, async () => {
+  it('ask a running run’s handler to stop', async () => {
     const started = path.join(harness.folder, 'cancel-started');
     const payload = JSON.stringify({ started, until: path.join(harness.folder, 'never') });
     const env = { TOCK_HEARTBEAT: '100ms', TOCK_LOG_LEVEL: 'silent' };

@@ -16,11 +16,4 @@ describe('tock alerts', () => {
     expect(await harness.json(['alerts', 'channels'])).toEqual({ channels: [], deliveries: [] });
     expect(await harness.json(['alerts', 'log'])).toEqual({ flips: [] });
   });
-
-  it('names its subcommands where one is misspelt', { tags: 'check' }, async () => {
-    expect(await harness.tock(['alerts', 'ruels'])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('did you mean rules?'),
-    });
-  });
 });

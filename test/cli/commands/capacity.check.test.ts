@@ -16,12 +16,12 @@ describe('tock capacity', () => {
     expect(stdout).toMatch(/^nothing ends within ten years, as far as it is known$/m);
   });
 
-  it('names what ends first, and what to do', { tags: 'check' }, async () => {
+  it('names what ends first, and what to do', async () => {
     const { stdout } = await harness.tock(['capacity', '--disk', '1MB']);
     expect(stdout).toMatch(/^ends first: disk, now\n {2}keep less: tock prune --keep 30d/m);
   });
 
-  it('prints one document with --json', { tags: 'check' }, async () => {
+  it('prints one document with --json', async () => {
     const report = await harness.json<CapacityReport>(['capacity', '--disk', '1.5TB', '--cores', '0.5']);
     expect(report.endsFirst).toBeNull();
     expect(report.resources.map(({ code }) => code).sort()).toEqual([
@@ -40,7 +40,7 @@ describe('tock capacity', () => {
     [['--disk', '0'], '--disk 0: write a size such as 200GB or 1.5TB'],
     [['--cores', 'all'], '--cores all: it must be a number above 0, such as 4 or 0.5'],
     [['--disc', '1GB'], "unknown option '--disc' (Did you mean --disk?)"],
-  ])('refuses %s', { tags: 'check' }, async (flags, message) => {
+  ])('refuses %s', async (flags, message) => {
     const { code, stderr } = await harness.tock(['capacity', ...flags]);
     expect(code).toBe(2);
     expect(stderr).toContain(message);

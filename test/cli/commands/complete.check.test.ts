@@ -1,22 +1,14 @@
 // `tock complete` and `tock fail`: what has become of a run that was handed off, and what is said when it is too late.
-import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { openClient } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { openCliHarness } from '../cli-harness.js';
 
 const OVER = '00000000-0000-0000-0000-000000000000';
 
 const harness = openOnce(openCliHarness);
-let client: Client;
+const client = openOnce(() => openClient(harness.url));
 let lastId = 9000;
-beforeAll(async () => {
-  await harness.tock(['migrate']);
-  client = new Client({ connectionString: harness.url });
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-});
 
 /** A run that was handed off under the fence 3; resolves to its id. */
 async function handedOff(until = "now() + interval '2 days'"): Promise<string> {

@@ -64,12 +64,6 @@ describe('the script', () => {
   });
 
   it.each([
-    [['bsh'], {}, 'tock completion: there is no completion for "bsh": name bash, zsh or fish\n'],
-    [
-      ['powershell'],
-      {},
-      'tock completion: there is no completion for "powershell": name bash, zsh or fish\n',
-    ],
     [
       [],
       { SHELL: '/bin/dash' },

@@ -256,10 +256,4 @@ describe('tock crontab show', () => {
       'tock crontab show: this host has no program crontab: install cron, or let systemd tick (tock init --systemd)\n',
     );
   });
-
-  it('is suggested for a misspelt word', async () => {
-    const { code, stderr } = await kit.tock(['crontab', 'instal']);
-    expect(code).toBe(2);
-    expect(stderr).toContain('did you mean install?');
-  });
 });

@@ -1,48 +1,29 @@
 // `tock freeze` and `tock thaw`, what the other commands say meanwhile, and pauses that end by themselves.
 import { describe, expect, it } from 'vitest';
 import { openOnce } from '../../support/open.js';
-import { openCliHarness } from '../cli-harness.js';
+import { openCliHarness, words } from '../cli-harness.js';
 
 const harness = openOnce(openCliHarness);
 const tock = (...args: string[]) => harness.tock(args);
 
 describe('tock freeze', () => {
-  it.each([
-    ['no end', ['--note', 'x'], 'give --until, such as --until +20m'],
-    ['no note', ['--until', '+1h'], "give --note 'why'"],
-    ['a blank note', ['--until', '+1h', '--note', ' '], 'does not say why'],
-    ['an end that has passed', ['--until', '2020-01-01T00:00:00Z', '--note', 'x'], 'is not in the future'],
-    ['an end that is none', ['--until', 'soon', '--note', 'x'], 'is not a time'],
-    ['a ramp that is none', ['--until', '+1h', '--note', 'x', '--ramp', 'slowly'], 'write a duration'],
-    ['a ramp over a day', ['--until', '+1h', '--note', 'x', '--ramp', '25h'], 'longer than a day'],
-    ['an argument', ['now', '--until', '+1h', '--note', 'x'], 'too many arguments'],
-  ])('refuses %s', async (_what, args, message) => {
-    const { code, stderr, stdout } = await tock('freeze', ...args);
-    expect(stderr).toContain(message);
-    expect(stdout).toBe('');
-    expect(code).toBe(2);
+  it('refuses an end that has passed', async () => {
+    const { code, stderr, stdout } = await tock('freeze', '--until', '2020-01-01T00:00:00Z', '--note', 'x');
+    expect(stderr).toContain('is not in the future');
+    expect([code, stdout]).toEqual([2, '']);
   });
 
-  it('says that nothing was frozen, where one thaws', { tags: 'check' }, async () => {
+  it('says that nothing was frozen, where one thaws', async () => {
     const { code, stdout } = await tock('thaw');
     expect(stdout).toBe('nothing was frozen, and nothing was changed\n');
     expect(code).toBe(0);
     expect(await harness.json(['thaw', '--ramp', '5m'])).toEqual({
       thaw: { ended: null, rampMs: 0, spread: 0 },
     });
-    expect((await tock('thaw', '--ramp', 'slowly')).code).toBe(2);
   });
 
-  it('freezes, says what that means, and changes it', { tags: 'check' }, async () => {
-    const { code, stdout, stderr } = await tock(
-      'freeze',
-      '--until',
-      '+20m',
-      '--note',
-      'maintenance',
-      '--ramp',
-      '5m',
-    );
+  it('freezes, says what that means, and changes it', async () => {
+    const { code, stdout, stderr } = await tock(...words('freeze --until +20m --note maintenance --ramp 5m'));
     expect(stderr).toBe('');
     expect(stdout).toMatch(
       /^frozen until .* \(in (?:20|19)m.*\): maintenance; then what waits starts over 5m\nnothing starts on any host until then; to end it sooner: tock thaw\n$/,
@@ -52,17 +33,13 @@ describe('tock freeze', () => {
     expect(again.stdout).toMatch(
       /^already frozen until .* by .* \(maintenance\), and now until .*: it takes longer; then what waits starts over 5m\n/,
     );
-    const { freeze } = await harness.json<{ freeze: Record<string, unknown> }>([
-      'freeze',
-      '--until',
-      '+2h',
-      '--note',
-      'once more',
-    ]);
+    const { freeze } = await harness.json<{ freeze: Record<string, unknown> }>(
+      words(`freeze --until +2h --note 'once more'`),
+    );
     expect(freeze).toMatchObject({ note: 'once more', rampMs: 300_000, before: { note: 'it takes longer' } });
   });
 
-  it('is told by status, doctor, run, show and why', { tags: 'check' }, async () => {
+  it('is told by status, doctor, run, show and why', async () => {
     const status = await tock('status');
     expect(status.stdout).toMatch(/^frozen by .* until .*: once more; then what waits starts over 5m$/m);
     expect(status.stdout).toMatch(/everything is frozen until .* by .*: once more\. Nothing starts/i);
@@ -81,7 +58,7 @@ describe('tock freeze', () => {
     expect(waited.code).toBe(0);
   });
 
-  it('ends with tock thaw, which says what starts', { tags: 'check' }, async () => {
+  it('ends with tock thaw, which says what starts', async () => {
     const { stdout, code } = await tock('thaw', '--ramp', '10m');
     expect(stdout).toMatch(
       /^thawed: it was frozen since .* by .*: once more\n1 run that waits starts within the next 10m\n$/,
@@ -97,7 +74,7 @@ describe('tock freeze', () => {
 });
 
 describe('a pause until a time', () => {
-  it('of a queue', { tags: 'check' }, async () => {
+  it('of a queue', async () => {
     const { stdout, code } = await tock('queue', 'pause', 'reports', '--new', '--until', '+2h');
     expect(stdout).toMatch(
       /^reports: paused \(since .*, until .*\); none of its runs starts until then, or tock queue resume reports/,

@@ -1,6 +1,6 @@
 // `tock group`: how far a group is, and what acts on all of it say.
-import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
+import { runAt } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { openCliHarness } from '../cli-harness.js';
 
@@ -8,17 +8,11 @@ const harness = openOnce(() => openCliHarness());
 
 /** Of the jobs `greet` and `hopeless`, joined by `greet`. */
 async function enqueue(members: readonly string[]): Promise<string> {
-  const client = new Client({ connectionString: harness.url });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ id: string }>(
-      `select tock.enqueue_group((select jsonb_agg(jsonb_build_object('job', job)) from unnest($1::text[]) job), 'greet')::text as id`,
-      [members],
-    );
-    return rows[0]?.id ?? '';
-  } finally {
-    await client.end();
-  }
+  const [row] = await runAt(
+    harness.url,
+    `select tock.enqueue_group((select jsonb_agg(jsonb_build_object('job', job)) from unnest('{${members.join()}}'::text[]) job), 'greet')::text as id`,
+  );
+  return String(row?.['id']);
 }
 
 describe('tock group', () => {
@@ -67,6 +61,5 @@ describe('tock group', () => {
     const { code, stderr } = await harness.tock(['group', '999999']);
     expect(stderr).toContain('run 999999 is neither the join nor a member of a group');
     expect(code).toBe(1);
-    expect((await harness.tock(['group'])).code).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 // `tock show`, `status` and `cancel` of a run that is handed off to another system.
-import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runAt } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { openCliHarness } from '../cli-harness.js';
 
@@ -9,9 +9,9 @@ const OVER = '00000000-0000-0000-0000-000000000000';
 const harness = openOnce(openCliHarness);
 beforeAll(async () => {
   await harness.tock(['migrate']);
-  const client = new Client({ connectionString: harness.url });
-  await client.connect();
-  await client.query(`
+  await runAt(
+    harness.url,
+    `
     insert into tock.job_runs_live (id, job, status, attempts, max_attempts, fence, locked_by, locked_until, run_at, started_at)
     select n, 'greet', 'running', 2, 10, 3, '${OVER}', until, until, now() - interval '3 hours'
     from (values (9001, now() + interval '47 hours 30 minutes'), (9002, now() - interval '1 hour'), (9003, '9999-12-31Z'::timestamptz)) v(n, until);
@@ -19,8 +19,8 @@ beforeAll(async () => {
     select id, 3, now() - interval '3 hours', E'the \\x1b[31mbank', now() - interval '4 hours', locked_until, 0 from tock.job_runs_live;
     update tock.job_hand_offs set decided_at = now() - interval '1 hour', decision = 'succeeded' where run_id = 9003;
     insert into tock.job_hand_offs (run_id, fence, handed_off_at, due_at, lease_until, refused_count)
-    values (9001, 2, now() - interval '9 hours', now(), now(), 2)`);
-  await client.end();
+    values (9001, 2, now() - interval '9 hours', now(), now(), 2)`,
+  );
 });
 
 describe('a run that is handed off', () => {

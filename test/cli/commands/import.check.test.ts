@@ -124,12 +124,6 @@ describe('wrong inputs of tock import', () => {
     for (const name of ['a', 'b']) await kit.write(`wrong/${name}`, '0 1 * * * root /opt/x\n');
     const binary = await kit.write('binary', Buffer.from([0, 1, 2, 255]));
     const cases: readonly (readonly [args: readonly string[], code: number, message: RegExp])[] = [
-      [
-        ['import'],
-        2,
-        /^tock import: say what: tock import crontab, systemd, kubernetes, pg_cron, pg-boss, graphile-worker or undo/,
-      ],
-      [['import', 'crotab'], 2, /^tock import: "crotab" is not a command; did you mean crontab\?/],
       [['import', 'crontab'], 1, /has no crontab: name a file, - for standard input, or --system/],
       [['import', 'crontab', '/no/such/file'], 1, /there is no file \/no\/such\/file/],
       [['import', 'crontab', empty], 1, /empty has no line with a command: there is nothing to import/],

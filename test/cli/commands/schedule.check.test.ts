@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openOnce } from '../../support/open.js';
-import { openCliHarness, tock } from '../cli-harness.js';
+import { openCliHarness, words } from '../cli-harness.js';
 
 const harness = openOnce(openCliHarness, harness => harness.tock(['tick']));
 
@@ -14,56 +14,12 @@ interface Document {
 const schedule = (...args: string[]) => harness.tock(['schedule', ...args]);
 const document = (...args: string[]) => harness.json<Document>(['schedule', ...args]);
 
-describe('help', () => {
-  it.each([
-    [['schedule'], 'tock schedule '],
-    [['schedule', 'add'], 'tock schedule add '],
-    [['schedule', 'set'], 'tock schedule set '],
-    [['schedule', 'remove'], 'tock schedule remove '],
-    [['pause'], 'tock pause '],
-    [['resume'], 'tock resume '],
-    [['queue'], 'tock queue '],
-    [['queue', 'list'], 'tock queue list '],
-    [['queue', 'set'], 'tock queue set '],
-    [['queue', 'pause'], 'tock queue pause '],
-    [['queue', 'resume'], 'tock queue resume '],
-    [['queue', 'remove'], 'tock queue remove '],
-    [['backfill'], 'tock backfill '],
-  ])('explains %j with a sentence and examples', async (command, usage) => {
-    const { code, stdout } = await tock([...command, '--help']);
-    expect(code).toBe(0);
-    expect(stdout).toContain(`Usage: ${usage}`);
-    expect(stdout).toContain('--json');
-    expect(stdout).toMatch(new RegExp(`\nExamples:\n {2}tock ${command.join(' ')}`));
-  });
-
-  it('lists the subcommands if none, or an unknown one, is given', { tags: 'check' }, async () => {
-    const nothing = await schedule();
-    expect(nothing.stderr).toMatch(/^tock schedule: give a subcommand: .*add, set or remove/);
-    expect(nothing.code).toBe(2);
-    const other = await schedule('ad');
-    expect(other.stderr).toMatch(/^tock schedule: "ad" is not a command; did you mean add/);
-    expect(other.code).toBe(2);
-  });
-});
-
 describe('tock schedule add', () => {
-  it('makes a schedule and says when its next occurrence is', { tags: 'check' }, async () => {
+  it('makes a schedule and says when its next occurrence is', async () => {
     const { code, stdout, stderr } = await schedule(
-      'add',
-      'tenant-1',
-      '--job',
-      'greet',
-      '--cron',
-      '0 7 * * *',
-      '--timezone',
-      'Europe/Berlin',
-      '--payload',
-      '{"name": "one"}',
-      '--jitter',
-      '5m',
-      '--start-at',
-      '2040-01-01T00:00:00Z',
+      ...words(
+        `add tenant-1 --job greet --cron '0 7 * * *' --timezone Europe/Berlin --payload '{"name": "one"}' --jitter 5m --start-at 2040-01-01T00:00:00Z`,
+      ),
     );
     expect(stderr).toBe('');
     expect(stdout).toMatch(/^tenant-1 made, version 1: greet, 0 7 \* \* \* Europe\/Berlin\n/);
@@ -75,7 +31,7 @@ describe('tock schedule add', () => {
     expect(next.occurrences[0]).toBe('2040-01-01T06:00:00Z');
   });
 
-  it('takes every option, a payload from a file, and prints a document', { tags: 'check' }, async () => {
+  it('takes every option, a payload from a file, and prints a document', async () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '{"name": "two"}');
     const { change, definition } = await document(
@@ -125,40 +81,21 @@ describe('tock schedule add', () => {
     expect(once.definition).toMatchObject({ nextAt: '2040-05-01T08:00:00.000Z' });
   });
 
-  it('refuses a name that is taken, and usage errors', { tags: 'check' }, async () => {
+  it('refuses a name that is taken, and a job that is not there', async () => {
     const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
     expect(again.stderr).toMatch(/^tock schedule add: there is already a schedule "tenant-1"; change it/);
     expect(again.code).toBe(1);
     const inCode = await schedule('add', 'nightly', '--job', 'greet', '--every', '1h');
     expect(inCode.stderr).toMatch(/^tock schedule add: "nightly" is defined in code/);
     expect(inCode.code).toBe(1);
-    const usage: [string[], RegExp][] = [
-      [['add', 'a', '--every', '1h'], /needs --job, or --url/],
-      [['add', 'a', '--job', 'greet'], /needs one of --cron, --every, --at and --after\n/],
-      [['add', 'a', '--job', 'nobody', '--every', '1h'], /no job "nobody"/],
-      [['add', 'a', '--job', 'greet', '--cron', '61 * * * *'], /61/],
-      [['add', 'a', '--job', 'greet', '--every', '1h', '--payload', '{"name": 7}'], /name/],
-      [['add', 'a', '--job', 'greet', '--every', '1h', '--payload', '{'], /payload/],
-      [['add', 'a', '--job', 'greet', '--every', '1h', '--overlap', 'maybe'], /overlap "maybe" is none of/],
-      [['add', 'a', '--job', 'greet', '--every', 'often'], /--every often: .*duration/],
-      [['add', 'a b', '--job', 'greet', '--every', '1h'], /cannot be the name of a schedule/],
-      [
-        ['add', 'a', '--job', 'greet', '--at', '2020-05-01T10:00:00Z'],
-        /at 2020-05-01T10:00:00Z is in the past, so it would never run \(the database has 20\S+Z\)/,
-      ],
-    ];
-    for (const [args, message] of usage) {
-      const { code, stdout, stderr } = await schedule(...args);
-      expect(stderr).toMatch(message);
-      expect(stderr.trim().split('\n')).toHaveLength(1);
-      expect(stdout).toBe('');
-      expect(code).toBe(2);
-    }
+    const nobody = await schedule('add', 'a', '--job', 'nobody', '--every', '1h');
+    expect(nobody).toMatchObject({ code: 2, stdout: '' });
+    expect(nobody.stderr).toMatch(/no job "nobody"/);
   });
 });
 
 describe('tock schedule set', () => {
-  it('changes what is given and keeps the rest', { tags: 'check' }, async () => {
+  it('changes what is given and keeps the rest', async () => {
     const before = (await harness.json<Document>(['schedule', 'set', 'tenant-2'])).definition;
     const same = await schedule('set', 'tenant-2', '--priority', '-5');
     expect(same.stdout).toMatch(/^tenant-2 unchanged, version 1: /);
@@ -183,26 +120,16 @@ describe('tock schedule set', () => {
     });
   });
 
-  it('removes values with the word none', { tags: 'check' }, async () => {
+  it('removes values with the word none', async () => {
     const { definition } = await document(
-      'set',
-      'tenant-2',
-      '--end-at',
-      'none',
-      '--remaining',
-      'none',
-      '--start-deadline',
-      'none',
+      ...words('set tenant-2 --end-at none --remaining none --start-deadline none'),
     );
     expect(definition).toMatchObject({ endAt: null, remaining: null, startDeadlineMs: null });
     const policy = await document('set', 'tenant-2', '--catchup', 'none');
     expect(policy.definition).toMatchObject({ catchup: 'none' });
-    const { code, stderr } = await schedule('set', 'tenant-2', '--end-at', 'never');
-    expect(stderr).toMatch(/--end-at never: .*, or none/);
-    expect(code).toBe(2);
   });
 
-  it('refuses another version, an unknown name, and one that code defines', { tags: 'check' }, async () => {
+  it('refuses another version, an unknown name, and one that code defines', async () => {
     const version = await schedule('set', 'tenant-1', '--cron', '0 8 * * *', '--if-version', '7');
     expect(version.stderr).toMatch(/^tock schedule set: .*not at version 7: version 1 is there/);
     expect(version.code).toBe(1);
@@ -217,7 +144,7 @@ describe('tock schedule set', () => {
 });
 
 describe('tock schedule remove', () => {
-  it('removes, and says that there is nothing to remove', { tags: 'check' }, async () => {
+  it('removes, and says that there is nothing to remove', async () => {
     const { id } = (await document('add', 'gone', '--job', 'greet', '--every', '1h')).definition;
     const { code, stdout } = await schedule('remove', 'gone');
     expect(stdout).toBe('gone removed, version 2: greet, every 1h\n');
@@ -232,22 +159,11 @@ describe('tock schedule remove', () => {
 });
 
 describe('tock schedule add --url', () => {
-  it('makes a schedule that requests it, and set changes only what is given', { tags: 'check' }, async () => {
+  it('makes a schedule that requests it, and set changes only what is given', async () => {
     const { code, stdout, stderr } = await schedule(
-      'add',
-      'ping',
-      '--every',
-      '5m',
-      '--url',
-      'https://example.com/cron',
-      '--header',
-      'authorization: Bearer $TOCK_HTTP_TOKEN',
-      '--header',
-      'x-kind: ping',
-      '--success',
-      '200,202',
-      '--timeout',
-      '5m',
+      ...words(
+        `add ping --every 5m --url https://example.com/cron --header 'authorization: Bearer $TOCK_HTTP_TOKEN' --header 'x-kind: ping' --success 200,202 --timeout 5m`,
+      ),
     );
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^ping made, version 1: tock:http, every 5m\n/);
@@ -271,23 +187,5 @@ describe('tock schedule add --url', () => {
     expect(moved.definition['payload']).toMatchObject({ url: 'https://example.com/other', method: 'POST' });
     const job = await document('set', 'ping', '--job', 'greet', '--payload', '{"name": "x"}');
     expect(job.definition).toMatchObject({ job: 'greet', payload: { name: 'x' } });
-  });
-
-  it.each([
-    [['--url', 'example.com'], /url is no URL/],
-    [['--url', 'https://me:hunter2@example.com/'], /holds a user or a password/],
-    [['--url', 'https://example.com/', '--job', 'greet'], /--job and --url exclude each other/],
-    [['--job', 'greet', '--timeout', '5s'], /--job and --timeout exclude each other/],
-    [[], /a schedule needs --job, or --url/],
-    [['--timeout', '5s'], /needs --job, or --url, to which --timeout belongs/],
-    [['--url', 'https://example.com/', '--header', 'authorization: Bearer abc'], /would be stored as it is/],
-    [['--url', 'https://example.com/', '--header', 'x: $DATABASE_URL'], /DATABASE_URL cannot be sent/],
-    [['--url', 'https://example.com/', '--header', 'nothing'], /write it as 'name: value'/],
-    [['--url', 'https://example.com/', '--success', 'all'], /write statuses/],
-  ])('refuses %j', { tags: 'check' }, async (flags, message) => {
-    const { code, stderr } = await schedule('add', 'refused', '--every', '5m', ...flags);
-    expect(stderr).toMatch(message);
-    expect(stderr).not.toContain('hunter2');
-    expect(code).toBe(2);
   });
 });

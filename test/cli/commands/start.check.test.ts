@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { removeEmbeddedServer, startEmbeddedServer } from '../../../src/embedded/embedded-server.js';
 import { openOnce } from '../../support/open.js';
-import { type InTerminal, openCliHarness, until, untilFile } from '../cli-harness.js';
+import { type InTerminal, openCliHarness, until, untilFile, words } from '../cli-harness.js';
 
 const harness = openOnce(() => openCliHarness({ migrated: false }));
 
@@ -144,14 +144,9 @@ describe('tock start', () => {
   });
 
   it('prints one document under --json', async () => {
-    const { child, printed, ended } = harness.begin([
-      'start',
-      '--json',
-      '--queues',
-      'reports,mail',
-      '--concurrency',
-      '3',
-    ]);
+    const { child, printed, ended } = harness.begin(
+      words('start --json --queues reports,mail --concurrency 3'),
+    );
     await until('the document is there', () => printed.stdout.endsWith('\n'));
     child.kill('SIGINT');
     const { code, stdout } = await ended;

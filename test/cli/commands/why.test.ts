@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Why } from '../../../src/index.js';
 import type { Simulation } from '../../../src/model/planning/simulate.js';
 import { openOnce } from '../../support/open.js';
-import { openCliHarness, tock } from '../cli-harness.js';
+import { openCliHarness } from '../cli-harness.js';
 
 const MARCH = ['--from', '2026-03-08T00:00:00Z', '--to', '2026-03-09T00:00:00Z'];
 const NOWHERE = 'postgres://user@127.0.0.1:1/nowhere';
@@ -68,8 +68,6 @@ describe('tock why', () => {
   it.each([
     [['nigtly', '02:30'], 'there is no definition "nigtly" in the database; did you mean nightly?'],
     [['nightly', 'noonish'], '"noonish" is not a time; write an instant such as 2026-03-08T07:30:00Z'],
-    [['nightly', '2026-13-01'], 'is not a time'],
-    [['nightly'], "missing required argument 'time'"],
   ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['why', ...args]);
     expect(stderr).toContain(message);
@@ -133,17 +131,11 @@ describe('tock simulate', () => {
   it.each([
     [['--from', '2026-03-08T00:00:00Z', '--to', '2026-03-07T00:00:00Z'], 'swap them'],
     [['--from', '2026-03-08T00:00:00Z', '--to', '2028-03-07T00:00:00Z'], 'longer than a year'],
-    [['--timezone', 'Europe/Belin'], 'did you mean Europe/Berlin?'],
     [['--definition', 'nigtly'], 'did you mean nightly?'],
-    [['--from', 'soon'], '--from soon: it is not an instant'],
   ])('%j is a usage error', async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['simulate', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
     expect(code).toBe(2);
-  });
-
-  it('has help', { tags: 'check' }, async () => {
-    for (const command of ['why', 'simulate']) expect((await tock([command, '--help'])).code).toBe(0);
   });
 });

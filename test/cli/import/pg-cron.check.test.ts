@@ -23,8 +23,6 @@ describe('tock import pg_cron without pg_cron', () => {
         /^tock import pg_cron: the server of the database \S+ does not load pg_cron: name/,
       );
       expect(code).toBe(1);
-      const misspelt = await kit.tock(['import', 'pgcron']);
-      expect(misspelt.stderr).toContain('did you mean pg_cron?');
     } finally {
       await kit.close();
       await database.drop();
