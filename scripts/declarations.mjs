@@ -70,6 +70,8 @@ async function hideInnerTypes(folder) {
     }
     if (hidden !== text) await writeFile(file, hidden);
   }
-  const types = [...named].sort().map(name => `export type ${name}<_ = unknown> = object;\n`);
+  const types = [...named]
+    .sort((a, b) => a.localeCompare(b))
+    .map(name => `export type ${name}<_ = unknown> = object;\n`);
   await writeFile(path.join(folder, 'src', 'inner-types.d.ts'), types.join(''));
 }

@@ -41,8 +41,8 @@ function importsOf(text: string): string[] {
   const visit = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;
     const { type, source, callee, arguments: given } = node as Loading;
-    if (type.startsWith('Import') || type.startsWith('Export')) found.push(String(source?.value ?? ''));
-    if (type === 'CallExpression' && callee?.name === 'require') found.push(String(given?.[0]?.value ?? ''));
+    if (type.startsWith('Import') || type.startsWith('Export')) found.push(textOf(source));
+    if (type === 'CallExpression' && callee?.name === 'require') found.push(textOf(given?.[0]));
     for (const child of Object.values(node).flat()) if (hasType(child)) visit(child);
   };
   visit(parseAst(text));
@@ -51,12 +51,17 @@ function importsOf(text: string): string[] {
     .map(name => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
 }
 
+interface Literal {
+  readonly value?: unknown;
+}
 interface Loading {
   readonly type: string;
-  readonly source?: { readonly value?: unknown };
+  readonly source?: Literal | null;
   readonly callee?: { readonly name?: string };
-  readonly arguments?: readonly { readonly value?: unknown }[];
+  readonly arguments?: readonly Literal[];
 }
+const textOf = (literal: Literal | null | undefined) =>
+  typeof literal?.value === 'string' ? literal.value : '';
 const hasType = (node: unknown) => typeof (node as { type?: unknown } | null)?.type === 'string';
 
 describe('package.json', () => {

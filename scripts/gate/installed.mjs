@@ -50,7 +50,7 @@ function run(command, args) {
 /** Each link and picture of the documents that are in the package leads to a file that is in it. */
 function followLinks(installed) {
   const dead = [];
-  for (const name of readdirSync(installed, { recursive: true })) {
+  for (const name of readdirSync(installed, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.md')) continue;
     const text = readFileSync(path.join(installed, name), 'utf8').replaceAll(/^```.*?^```/gms, '');
     for (const [, link, picture] of text.matchAll(/\]\(([^)#\s]+)[^)]*\)|\bsrc(?:set)?="([^"]+)"/g)) {

@@ -102,7 +102,8 @@ describe('a notification', () => {
   });
 
   it('that waits for a check has its effect once a claim has found runs', () => {
-    const { receive, found, done, asked } = receiver();
+    const notifications = receiver();
+    const { receive, done, asked } = notifications;
     for (let n = 0; n < 100; n++) {
       receive(QUEUED);
       pass(20);
@@ -110,7 +111,7 @@ describe('a notification', () => {
     const before = [done.length, asked.length];
     receive(QUEUED);
     expect([done.length, asked.length]).toEqual(before);
-    found();
+    notifications.found();
     expect([done.length, asked.length]).toEqual(before.map(count => count + 1));
     pass(1000);
     expect(done).toHaveLength((before[0] ?? 0) + 1);

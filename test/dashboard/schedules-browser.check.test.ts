@@ -100,6 +100,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await page.getByText('Nothing is on record').waitFor();
       await page.getByRole('link', { name: 'Close' }).click();
       await page.waitForURL(/\/schedules\/nightly-backup$/);
+      expect(await page.getByText('Nothing is on record').count()).toBe(0);
     });
   });
 });
