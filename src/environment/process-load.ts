@@ -20,12 +20,11 @@ export function startLoadMeter(): LoadMeter {
     read() {
       const { user, system } = process.cpuUsage(cpu);
       const now = performance.now();
-      // In nanoseconds, from one sample to the next; 0 before the first.
-      const longestMs = delays.max / 1e6;
       const load = {
         cpu: (user + system) / 1000 / Math.max(now - at, 1),
         memoryBytes: process.memoryUsage.rss(),
-        loopDelayMs: Math.max(0, delays.count === 0 ? 0 : longestMs - SAMPLE_MS),
+        // The longest time from one sample to the next, in nanoseconds; 0 before the first.
+        loopDelayMs: Math.max(0, delays.max / 1e6 - SAMPLE_MS),
       };
       cpu = process.cpuUsage();
       at = now;
