@@ -802,6 +802,7 @@ create table tock.ticks (
   zone_data  text not null,
   clock_ms   bigint not null,
   stopped_at timestamptz,
+  asleep_until timestamptz,
   silences   tstzmultirange,
   primary key (host, folder, kind, service),
   constraint ticks_kind_check check (kind in ('tick', 'daemon', 'library'))
@@ -816,6 +817,7 @@ comment on column tock.ticks.version is 'Of Tock.';
 comment on column tock.ticks.zone_data is 'Of Node''s time zone data, such as 2025c.';
 comment on column tock.ticks.clock_ms is 'The host''s clock minus that of the database, in milliseconds.';
 comment on column tock.ticks.silences is 'When it did not tick for longer than usual, of the last week; null: never yet. In what all rows have in common, nothing ticked.';
+comment on column tock.ticks.asleep_until is 'Until when it sends no statement (--idle): neither it nor its definitions are missed before. Null: it is awake.';
 comment on column tock.ticks.stopped_at is 'When a daemon was stopped in order; it is not missed.';
 
 -- Effects -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import { createOffering } from '../engine/offer/offering.js';
 import { lookForWebhooks } from '../engine/webhooks/look.js';
 import { openWorker } from '../engine/worker/worker.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
+import type { Duration } from '../model/duration.js';
 import { checkGivenPayloads } from '../model/job/payload/given-payloads.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { Notification } from '../store/connection/notifications.js';
@@ -27,14 +28,28 @@ export interface StartOptions {
   readonly queues?: readonly string[] | undefined;
   /** Whether to be woken by NOTIFY. Default true. Without it, new runs are found by polling every second. */
   readonly listen?: boolean;
+  /**
+   * How long it may sleep, from `1m` to `24h`: after five minutes without work it has no connection and sends
+   * no statement until the next thing that time makes due, for so long at most. A Tock of the same project on
+   * this host wakes it; what others enqueue waits until then. Default: it never sleeps.
+   */
+  readonly idle?: Duration | undefined;
 }
 
 /** What the process that starts a daemon decides. */
-export interface DaemonOptions extends StartOptions {
+export interface DaemonOptions extends Omit<StartOptions, 'idle'> {
   /** Default `daemon`. */
   readonly kind?: 'daemon' | 'relay';
   /** Whether it offers the runs of queues that are relayed to sql. Default: if it names no queues. */
   readonly offers?: boolean;
+  /** Whether it does at once what it does when the minute turns. Default false. */
+  readonly beatsAtOnce?: boolean;
+}
+
+/** A daemon, or the part of one that sleeps which is awake. */
+export interface Shift extends Daemon {
+  /** As `stop`, of a daemon that goes on later: nobody is told that it has stopped. */
+  rest(): Promise<void>;
 }
 
 /** A daemon that was started in this process. */
@@ -66,7 +81,7 @@ export async function startDaemon(
   options: DaemonOptions = {},
   longestSleepMs?: number,
   beatOptions: BeatOptions = {},
-): Promise<Daemon> {
+): Promise<Shift> {
   const { offers = options.queues === undefined } = options;
   // Who offers is to be woken for any queue.
   const queues = offers ? null : (options.queues ?? null);
@@ -125,9 +140,11 @@ export async function startDaemon(
     : null;
   const parts: Parts = { worker, passes, background, listener };
   // The beat computes its calendar while the first pass waits for the database.
-  const beat = startBeat(onBeatOf(engine, parts), engine, beatOptions);
+  const onBeat = onBeatOf(engine, parts);
+  const beat = startBeat(onBeat, engine, beatOptions);
+  if (options.beatsAtOnce) onBeat();
 
-  const end = async () => {
+  const end = async (isStop: boolean) => {
     // Before the pass under way ends: it may wait for a claim, whose runs must not start any more.
     worker.beginStop();
     stopping.abort();
@@ -136,7 +153,7 @@ export async function startDaemon(
     listener?.stop();
     worker.wake();
     await working;
-    const noted = noteOwnStop(engine);
+    const noted = isStop ? noteOwnStop(engine) : undefined;
     await Promise.all([worker.stop(engine.settings.drainMs), offering?.done()]).finally(() =>
       listening.end(),
     );
@@ -144,14 +161,15 @@ export async function startDaemon(
     await background.done();
   };
   let ending: Promise<void> | null = null;
-  const stop = () => (ending ??= end());
+  const stop = () => (ending ??= end(true));
+  const rest = () => (ending ??= end(false));
   const working = work(engine, parts, stopping.signal);
   const ended = working.then(async cause => {
     await stop().catch(() => undefined);
     return cause;
   });
 
-  return { id: worker.id, outcomeCounts: worker.outcomeCounts, ended, stop };
+  return { id: worker.id, outcomeCounts: worker.outcomeCounts, ended, stop, rest };
 }
 
 interface Parts {

@@ -1,5 +1,5 @@
-// A tick with nothing to do: one statement, and one more where jobs have webhooks. The rest of the engine is
-// not loaded.
+// A tick with nothing to do: one statement, and one more where jobs have webhooks; and for how long there will be
+// nothing to do. The rest of the engine is not loaded.
 
 import type * as pg from 'pg';
 import { processIdentity } from '../environment/process-identity.js';
@@ -10,20 +10,22 @@ import type { Registry } from '../model/job/registry.js';
 import { keptText, type Retention } from '../model/planning/retention.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
 import type { AlertLimits } from '../store/alerts/conditions.js';
+import type { Session } from '../store/connection/database.js';
 import { queryWithin } from '../store/connection/deadline.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
 import { sharesOf } from '../store/connection/shares/pool-shares.js';
+import { noteAsleep } from '../store/definitions/ticks.js';
 import { areWebhooksDue } from '../store/reads/changes/webhooks.js';
 import { askWhetherIdle } from '../store/reads/next-due.js';
+import { readNextWake } from '../store/reads/next-wake.js';
 import { MIGRATION_NAMES } from '../store/schema/migration-names.js';
 import type { TickKind } from '../store/schema/tables.js';
 import type { TickSummary } from './run-tick.js';
 
 export interface IdleTickOptions {
   readonly clock: Clock;
-  readonly pool: pg.Pool;
-  readonly schema: string;
+  readonly session: Session;
   readonly registry: Registry;
   /** Whose jobs these are. */
   readonly service: string;
@@ -32,8 +34,28 @@ export interface IdleTickOptions {
   readonly queues: readonly string[] | undefined;
   /** What alerts ask about. Default: nothing. */
   readonly alerts?: AlertLimits | null;
-  readonly statementTimeoutMs: number;
   readonly kind: TickKind;
+}
+
+/** Statements over a pool, for who loads no more of the store. */
+export const sessionOver = (
+  pool: pg.Pool,
+  { clock, schema, statementTimeoutMs }: SessionOptions,
+): Session => ({
+  run: async <Row>(text: string, values: readonly unknown[] = []) =>
+    (await queryWithin(
+      clock,
+      () => sharesOf(pool).kept.acquire(statementTimeoutMs),
+      { name: null, text: inSchema(text, schema) },
+      values,
+      statementTimeoutMs,
+    )) as Row[],
+});
+
+interface SessionOptions {
+  readonly clock: Clock;
+  readonly schema: string;
+  readonly statementTimeoutMs: number;
 }
 
 const NOTHING = {
@@ -43,25 +65,23 @@ const NOTHING = {
   stoppedEarly: false,
 } as const;
 
+/** The summary of a tick that asks nothing, because nothing is due before then. */
+export const asleepTick = (asleepUntil: Date): TickSummary => ({
+  ...NOTHING,
+  executed: noOutcomes(),
+  durationMs: 0,
+  asleepUntil,
+});
+
 /**
  * Null if a full tick is due, or if the server refuses the question: then the full tick finds out why.
  * @throws when the database cannot be reached, because a full tick would only wait for it again
  */
 export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary | null> {
-  const { clock, pool, schema, registry, queues = null, alerts = null, statementTimeoutMs } = options;
+  const { clock, session, registry, queues = null, alerts = null } = options;
   // The full tick warns that there are no jobs.
   if (registry.definitions.length === 0) return null;
   const startedAt = clock.now();
-  const session = {
-    run: async <Row>(text: string, values: readonly unknown[] = []) =>
-      (await queryWithin(
-        clock,
-        () => sharesOf(pool).kept.acquire(statementTimeoutMs),
-        { name: null, text: inSchema(text, schema) },
-        values,
-        statementTimeoutMs,
-      )) as Row[],
-  };
   try {
     const webhooks = webhooksOf(registry).map(({ job }) => job);
     if (webhooks.length > 0 && (await areWebhooksDue(session, webhooks, WEBHOOK_PREFIX))) return null;
@@ -80,4 +100,27 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
     return null;
   }
   return { ...NOTHING, executed: noOutcomes(), durationMs: Math.round(clock.now() - startedAt) };
+}
+
+/** A shorter sleep would only close connections and open them again. */
+const LEAST_SLEEP_MS = 60_000;
+
+/**
+ * For how many milliseconds, `mostMs` at most, this process may send no statement; 0: not even for a minute. Notes
+ * the tick, as {@link askIdleTick} does.
+ * @throws when the database cannot be reached
+ */
+export async function askSleep(options: IdleTickOptions, mostMs: number): Promise<number> {
+  const { session, alerts = null } = options;
+  const ms = Math.min(mostMs, await readNextWake(session, { ...processIdentity(), alerts }));
+  return ms >= LEAST_SLEEP_MS && (await askIdleTick(options)) !== null ? ms : 0;
+}
+
+/** Notes that this process sends no statement from now on, for `ms` milliseconds. */
+export async function noteOwnSleep(
+  { session, kind, service }: Pick<IdleTickOptions, 'session' | 'kind' | 'service'>,
+  ms: number,
+): Promise<void> {
+  const { host, folder } = processIdentity();
+  await noteAsleep.run(session, { host, folder, kind, service, ms });
 }

@@ -2,7 +2,7 @@
 import { boundOf, type IsOver, STEP_MS } from '../model/clock.js';
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import { noOutcomes, type OutcomeCounts } from '../model/run/outcome-counts.js';
+import { addTo, noOutcomes, type OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import { evaluateAlerts } from './alerts/evaluate.js';
 import { type RegisterResult, register } from './definitions/register.js';
@@ -11,7 +11,7 @@ import { fairKeysCome } from './materialize/follow-chains.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
 import { createRollUp } from './metrics/roll-up.js';
 import { noteOwnTick } from './note-tick.js';
-import { addTo, offerDue } from './offer/offering.js';
+import { offerDue } from './offer/offering.js';
 import { type Reaping, reap } from './reap.js';
 import { beginUpkeep, passOn, pruneInTurn, type Upkeep } from './retention/upkeep.js';
 import { lookForWebhooks } from './webhooks/look.js';
@@ -41,6 +41,8 @@ export interface TickSummary {
   readonly durationMs: number;
   /** The budget was over, or the signal aborted, while more may have been due. */
   readonly stoppedEarly: boolean;
+  /** Until when ticks of this host ask nothing (`--idle`); not given: the next one asks. */
+  readonly asleepUntil?: Date;
 }
 
 /** How often a tick with free capacity claims runs that came due while others are running. */

@@ -1,5 +1,6 @@
 // The state of a scheduler in sentences, the most important first.
 import { formatSpan } from './duration.js';
+import { isAsleep, lastSeenAt } from './explain/tick-state.js';
 import { silenceMs } from './problem-words.js';
 import {
   type Finding,
@@ -10,6 +11,7 @@ import {
   type ProblemLimits,
   worstFirst,
 } from './problems.js';
+import { utcText } from './schedule/instant-text.js';
 import type { SchedulerStatus } from './scheduler-view.js';
 
 /** One thing that is wrong or not known; or that nothing is. The text begins with a capital. */
@@ -55,6 +57,9 @@ function capital(text: string): string {
 }
 
 function lastTickText(status: SchedulerStatus): string {
+  const [last] = status.ticks;
+  if (last !== undefined && isAsleep(last, status.at))
+    return `the scheduler sleeps until ${utcText(lastSeenAt(last))}`;
   const ageMs = silenceMs(status);
   return ageMs < 1000 ? 'the last tick was just now' : `the last tick was ${formatSpan(ageMs)} ago`;
 }

@@ -1,6 +1,6 @@
 // The problems of a scheduler in words: what is wrong, what to do, and the command that does it.
 import { formatSpan } from './duration.js';
-import { isAlive } from './explain/tick-state.js';
+import { isAlive, lastSeenAt } from './explain/tick-state.js';
 import { cappedText } from './run/match/run-match.js';
 import { utcText } from './schedule/instant-text.js';
 import type {
@@ -43,10 +43,10 @@ export function splitService({ service, inForce, others, vanished }: SplitServic
   };
 }
 
-/** Since the last tick or beat of all, in milliseconds; 0 if nothing has ever ticked. */
+/** Since the last tick or beat of all, or the end of its sleep, in milliseconds; 0 if nothing has ever ticked. */
 export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>): number {
   const [last] = ticks;
-  return last === undefined ? 0 : at.getTime() - last.at.getTime();
+  return last === undefined ? 0 : at.getTime() - lastSeenAt(last).getTime();
 }
 
 /** `cron on web-1, in /srv/app`. */

@@ -161,6 +161,8 @@ export interface LastTick {
   readonly clockMs: number;
   /** When the daemon was stopped in order; null: it should go on. */
   readonly stoppedAt: Date | null;
+  /** Until when it sends no statement (`--idle`), and is not missed; null: it is awake. */
+  readonly asleepUntil: Date | null;
 }
 
 /** What a definition has missed since nothing ticks. */

@@ -5,6 +5,7 @@ import { checkLogLevel } from '../environment/log-level.js';
 import type { LogFormat } from '../environment/logger.js';
 import { isClone, projectFolder } from '../environment/paths.js';
 import { followSecretFile } from '../environment/secret-file.js';
+import { dataFolderOf } from '../environment/wake-file.js';
 import { readHeartbeat } from '../model/alerts/read-alerts.js';
 import type { CurrentUrl } from '../model/database/current-url.js';
 import { parseDuration } from '../model/duration.js';
@@ -13,6 +14,7 @@ import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { isStorable, quote } from '../model/names.js';
 import { editDistance } from '../model/nearest.js';
 import { checkService } from '../model/planning/services.js';
+import { readIdle } from '../model/sleep.js';
 import { findJobModule } from './job-module-path.js';
 
 export interface Config {
@@ -38,6 +40,8 @@ export interface Config {
   readonly grace: string | undefined;
   readonly drain: string | undefined;
   readonly budget: string | undefined;
+  /** How long a process without work may sleep; undefined: not at all. */
+  readonly idle: string | undefined;
   readonly concurrency: number | undefined;
   readonly queues: readonly string[] | undefined;
   readonly connections: number | undefined;
@@ -78,6 +82,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_GRACE: 'how long a handler may go on after its signal is aborted (default 10s)',
   TOCK_DRAIN: 'how long a stopping process waits for its runs to end (default 20s)',
   TOCK_BUDGET: 'how long a tick keeps claiming new runs (default 50s)',
+  TOCK_IDLE:
+    'how long a tick or daemon without work leaves the database alone, such as 15m (default: never; see docs/sleep.md)',
   TOCK_CONCURRENCY: 'maximum number of runs that a process executes at once (default 10)',
   TOCK_QUEUES: 'the queues from which runs are claimed, separated by commas (default all)',
   TOCK_CONNECTIONS: 'maximum number of database connections per process (default 10)',
@@ -172,7 +178,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return text;
   };
   const duration = (name: string) => checked(name, text => parseDuration(text, name));
-  const dataFolder = path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock'));
+  const dataFolder = dataFolderOf(env);
   return {
     ...readDatabase(read, dataFolder),
     brokerUrl: readUrl(read, 'TOCK_BROKER_URL'),
@@ -187,6 +193,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     grace: duration('TOCK_GRACE'),
     drain: duration('TOCK_DRAIN'),
     budget: duration('TOCK_BUDGET'),
+    idle: checked('TOCK_IDLE', idle => readIdle(idle, 'TOCK_IDLE')),
     concurrency: readCount('TOCK_CONCURRENCY', read('TOCK_CONCURRENCY')),
     queues: read('TOCK_QUEUES')
       ?.split(',')

@@ -1,6 +1,7 @@
 // Opens Tock from a Config, on a migrated database: what all programs do first and last.
 import type * as pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
+import { asleepTick } from '../engine/idle-tick.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
 import { systemClock } from '../environment/system-clock.js';
@@ -26,6 +27,7 @@ import type { ShellTock, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
 import { type JobModule, loadJobModule } from './job-module.js';
 import { beforeForcedExit } from './stop-signal.js';
+import type { TickSleep } from './tick-sleep.js';
 
 export interface OpenOptions {
   readonly config: Config;
@@ -46,6 +48,8 @@ export interface OpenOptions {
   readonly operator?: Operator;
   /** Asks whether this tick would find anything to do; if not, `idle` has its summary. */
   readonly tick?: TickCallOptions;
+  /** With `tick`: for how long it may sleep, in milliseconds, once nothing has been due for five minutes. */
+  readonly idleMs?: number | undefined;
   /** Restarts the embedded server whenever it has died, until `close`. */
   readonly keepServer?: boolean;
   /** Called with the name of each step that may take long. */
@@ -59,6 +63,8 @@ export interface OpenTock {
   readonly migrated: MigrateResult | null;
   /** Null if there is something to do. */
   readonly idle: TickSummary | null;
+  /** Nothing was asked: an earlier tick knew that nothing would be due. */
+  readonly isAsleep: boolean;
   /** Without the password. */
   readonly where: string;
   /** Connects psql to the embedded server; null with a database of one's own. */
@@ -84,7 +90,11 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
   if (config.databaseUrl !== null) requireReachable({ connectionString: config.databaseUrl });
   const address = config.databaseUrl === null ? null : addressOf(urlNow(config.databaseUrl));
-  const early = options.tick && config.databaseUrl !== null ? connectEarly(config.databaseUrl, config) : null;
+  const sleep = await openSleep(options, address);
+  const early =
+    options.tick && config.databaseUrl !== null
+      ? connectEarly(config.databaseUrl, config, sleep?.mayBeAsleep === true)
+      : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;
   let tock: ShellTock | null = null;
   let migrated: MigrateResult | null = null;
@@ -125,7 +135,6 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       makeLogger,
     );
     if (options.operator) tock = tock.as(options.operator);
-    await early?.connected;
     const where = address ?? `the embedded server in ${config.dataFolder}`;
     if (options.keepServer === true) {
       const logger = await makeLogger();
@@ -134,13 +143,16 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     }
     if (options.keepServer === true && options.needsJobs !== false)
       await reportModule(makeLogger, jobsModule);
-    const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
+    const asleepUntil = sleep?.asleepUntil(tock.fingerprint) ?? null;
+    if (asleepUntil === null) await early?.connected;
+    const idle = asleepUntil === null ? await idleSummary(tock, options, sleep) : asleepTick(asleepUntil);
     if (idle === null) migrated = await prepare(tock, options);
     return {
       tock,
       jobs: jobs.filter(job => !job.isDeclared),
       migrated,
       idle,
+      isAsleep: asleepUntil !== null,
       where,
       psqlCommand: server?.psqlCommand ?? null,
       close,
@@ -164,13 +176,18 @@ function requireDatabase({ databaseUrl, isEmbedded, dataFolder }: Config): void 
   );
 }
 
-/** Starts connecting early: the server prepares its process while the jobs are loaded. */
+/**
+ * Starts connecting early: the server prepares its process while the jobs are loaded.
+ * @param waits whether to connect only when that is asked for
+ */
 function connectEarly(
   connectionString: CurrentUrl,
   { connections = DEFAULT_CONNECTIONS, statementTimeout = '60s' }: Config,
+  waits: boolean,
 ): EarlyConnection {
   const deadlineMs = parseDuration(statementTimeout, 'statementTimeout');
   const pool = openPoolTo({ connectionString }, connections, { deadlineMs });
+  if (waits) return { pool, connected: Promise.resolve() };
   const connected = pool.connect().then(client => client.release());
   // Awaited after the jobs are loaded, because their errors are reported first.
   connected.catch(() => undefined);
@@ -181,6 +198,40 @@ interface EarlyConnection {
   readonly pool: pg.Pool;
   /** Rejects if the database cannot be reached. A query before it resolves would open a second connection. */
   readonly connected: Promise<void>;
+}
+
+/** Null: this process never sleeps. */
+async function openSleep(
+  { tick, idleMs, config, migrate }: OpenOptions,
+  address: string | null,
+): Promise<TickSleep | null> {
+  if (migrate === true || tick === undefined || idleMs === undefined) return null;
+  if (config.databaseUrl === null) {
+    process.stderr.write('tick: the embedded server does not suspend, so --idle has no effect\n');
+    return null;
+  }
+  // Loaded late: few ticks sleep.
+  const { openTickSleep } = await import('./tick-sleep.js');
+  const whose = [address, config.schema, config.service, tick.queues ?? null];
+  try {
+    return openTickSleep(config.dataFolder, whose, idleMs);
+  } catch (error) {
+    process.stderr.write(`tick: it does not sleep, since nobody could wake it: ${String(error)}\n`);
+    return null;
+  }
+}
+
+/** The summary of a tick that finds nothing to do; null: the whole tick is to look. */
+async function idleSummary(
+  tock: ShellTock,
+  { tick, idleMs = 0, migrate }: OpenOptions,
+  sleep: TickSleep | null,
+): Promise<TickSummary | null> {
+  const idle = tick && migrate !== true ? await tock.idleTick(tick) : null;
+  if (idle === null) sleep?.hasWorked();
+  if (idle === null || sleep === null) return idle;
+  const until = await sleep.wasIdle(tock.fingerprint, () => tock.fallAsleep(idleMs, tick));
+  return until === null ? idle : { ...idle, asleepUntil: until };
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {

@@ -1,6 +1,7 @@
 // A tick's summary as one line for cron's log.
 import type { TickSummary } from '../engine/run-tick.js';
 import { formatDuration } from '../model/duration.js';
+import { utcText } from '../model/schedule/instant-text.js';
 
 /** @param where the database, without the password */
 export function summaryLine(summary: TickSummary, jobCount: number, where: string): string {
@@ -29,7 +30,9 @@ export function summaryLine(summary: TickSummary, jobCount: number, where: strin
     counted(executed.lost, 'lost'),
     summary.stoppedEarly ? 'stopped early' : null,
   ].filter(part => part !== null);
+  const asleep = summary.asleepUntil;
+  const until = asleep === undefined ? '' : `, asleep until ${utcText(asleep)}`;
   const text =
     parts.length > 0 ? parts.join(', ') : `nothing due, ${jobCount} ${jobCount === 1 ? 'job' : 'jobs'}`;
-  return `${new Date().toISOString()} tick: ${text} in ${formatDuration(summary.durationMs)} on ${where}`;
+  return `${new Date().toISOString()} tick: ${text}${until} in ${formatDuration(summary.durationMs)} on ${where}`;
 }

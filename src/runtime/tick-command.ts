@@ -4,8 +4,9 @@ import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { endOutput, lossSince, READER_TIMEOUT_MS, surviveLostOutput } from '../environment/output.js';
 import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
-import { parseDuration } from '../model/duration.js';
+import { formatDuration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
+import { readIdle } from '../model/sleep.js';
 import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock } from '../tock/types.js';
 import { type Config, configOfProcess, misspeltVariables } from './configuration.js';
@@ -24,6 +25,8 @@ runs, and executes runs until nothing is due or the budget is over. For a line i
 Options:
   --budget DURATION    how long new runs are claimed (default 50s, or TOCK_BUDGET)
   --concurrency N      maximum number of runs at once (default 10, or TOCK_CONCURRENCY)
+  --idle DURATION      after five minutes with nothing to do, leave the database alone until something is due,
+                       for so long at most (default never, or TOCK_IDLE)
   --migrate            bring the schema to this version first
   --jobs FILE          module that exports the array jobs (or TOCK_JOBS)
   --env-file FILE      read variables from this file first, such as .env
@@ -75,18 +78,25 @@ async function makeTick(argv: readonly string[]): Promise<Made> {
       ...(config.queues === undefined ? {} : { queues: config.queues }),
       signal: stop,
     };
-    const { tock, jobs, idle, where, close } = await openTock({
+    const asked = options.idle ?? config.idle;
+    const idleMs = asked === undefined ? undefined : readIdle(asked, '--idle');
+    const { tock, jobs, idle, isAsleep, where, close } = await openTock({
       config,
       migrate: options.migrate === true,
       tick: call,
+      idleMs,
     }).catch(async (error: unknown) => {
       await pingHeartbeat(heartbeatOf(config), false);
       throw error;
     });
     try {
       const summary = idle ?? (await guardedTick(tock, call, stop));
-      // A whole tick sends its own heartbeat.
-      if (idle) await pingHeartbeat(tock.heartbeat, true);
+      // A whole tick sends its own heartbeat, and one that asked nothing knows nothing.
+      if (idle && !isAsleep) await pingHeartbeat(tock.heartbeat, true);
+      if (idle?.asleepUntil && !isAsleep && tock.heartbeat !== null)
+        process.stderr.write(
+          `tick: while ticks sleep nothing requests the URL of the heartbeat: let its monitor wait for ${formatDuration(idleMs ?? 0)} more\n`,
+        );
       say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length, where));
       return made(0);
     } finally {
@@ -126,6 +136,7 @@ function say(line: string): void {
 
 interface TickFlags {
   readonly budget?: string | undefined;
+  readonly idle?: string | undefined;
   readonly concurrency?: string | undefined;
   readonly migrate?: boolean | undefined;
   readonly jobs?: string | undefined;
@@ -145,6 +156,7 @@ function readOptions(argv: readonly string[]): TickFlags {
       args: [...argv],
       options: {
         budget: { type: 'string' },
+        idle: { type: 'string' },
         concurrency: { type: 'string' },
         migrate: { type: 'boolean' },
         jobs: { type: 'string' },

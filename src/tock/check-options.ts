@@ -123,7 +123,7 @@ const METHODS = {
     queues: true,
     signal: true,
   }),
-  start: optionNames<StartOptions>({ concurrency: true, queues: true, listen: true }),
+  start: optionNames<StartOptions>({ concurrency: true, queues: true, listen: true, idle: true }),
   'runs.list': optionNames<RunFilter>({ ...MATCH, limit: true, before: true, order: true }),
   'runs.match': optionNames<RunMatch>(MATCH),
   'runs.retryMany': optionNames<RetryManyOptions>({ ...MANY, attempts: true, rate: true }),

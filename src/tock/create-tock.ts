@@ -5,7 +5,13 @@ import { deliveryJob, queuesOfWorker } from '../engine/alerts/delivery-job.js';
 import { alertLimits } from '../engine/alerts/limits.js';
 import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js';
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
-import { askIdleTick } from '../engine/idle-tick.js';
+import {
+  askIdleTick,
+  askSleep,
+  type IdleTickOptions,
+  noteOwnSleep,
+  sessionOver,
+} from '../engine/idle-tick.js';
 import type { Tracing } from '../engine/tracing/tracing.js';
 import { webhookJob } from '../engine/webhooks/webhook-job.js';
 import { deployOf } from '../environment/deploy.js';
@@ -29,7 +35,7 @@ import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
 import { rememberStarter, type Start } from './engine-of.js';
 import { subscribeLater } from './methods/subscribe-later.js';
-import type { TockOptions } from './options.js';
+import type { TickCallOptions, TockOptions } from './options.js';
 import type { OptionsWithPool } from './read-options.js';
 import type { OpenedTock, ShellTock, Tock } from './types.js';
 import { urlJob } from './url-job.js';
@@ -143,6 +149,30 @@ export function assembleTock(
         return await method(tock, ...input);
       });
 
+    /** Null: there is no pool yet, and the whole tick opens one. */
+    const idleOptions = ({
+      budget = '50s',
+      concurrency,
+      queues,
+    }: TickCallOptions): IdleTickOptions | null => {
+      requireRole(operator, 'tick');
+      parseDuration(budget, 'budget');
+      checkConcurrency(concurrency);
+      checkQueues(queues);
+      const { clock, statementTimeoutMs } = checked;
+      if (options.pool === undefined) return null;
+      return {
+        clock,
+        session: sessionOver(options.pool, { clock, schema, statementTimeoutMs }),
+        registry,
+        service: checked.settings.service,
+        retention: checked.settings.retention,
+        queues: queuesOfWorker(queues, checked),
+        alerts: alertLimits(alerting),
+        kind,
+      };
+    };
+
     const acting: ShellTock = {
       jobs: registry.jobs,
       enqueue: later((tock, ...input) => tock.enqueue(...input)),
@@ -156,27 +186,17 @@ export function assembleTock(
       cancelGroup: later((tock, ...input) => tock.cancelGroup(...input)),
       emit: later((tock, ...input) => tock.emit(...input)),
       tick: later((tock, ...input) => tock.tick(...input)),
-      idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
-        requireRole(operator, 'tick');
-        parseDuration(budget, 'budget');
-        checkConcurrency(concurrency);
-        checkQueues(queues);
-        const { clock, statementTimeoutMs } = checked;
-        return options.pool
-          ? await askIdleTick({
-              clock,
-              pool: options.pool,
-              schema,
-              registry,
-              service: checked.settings.service,
-              retention: checked.settings.retention,
-              queues: queuesOfWorker(queues, checked),
-              alerts: alertLimits(alerting),
-              statementTimeoutMs,
-              kind,
-            })
-          : null;
+      idleTick: async (tickOptions = {}) => {
+        const asked = idleOptions(tickOptions);
+        return asked === null ? null : await askIdleTick(asked);
       },
+      fallAsleep: async (mostMs, tickOptions = {}) => {
+        const asked = idleOptions(tickOptions);
+        const ms = asked === null ? 0 : await askSleep(asked, mostMs);
+        if (asked !== null && ms > 0) await noteOwnSleep(asked, ms);
+        return ms;
+      },
+      fingerprint: registry.fingerprint,
       start: later((tock, ...input) => tock.start(...input)),
       migrate: later((tock, ...input) => tock.migrate(...input)),
       requireMigrated: later((tock, ...input) => tock.requireMigrated(...input)),

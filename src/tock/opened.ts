@@ -23,6 +23,7 @@ import { createRunEnds, type RunEnds } from '../engine/operate/run-ends.js';
 import { executeOrWait, type WaitOptions, waitForEnd } from '../engine/operate/wait.js';
 import { prune } from '../engine/retention/prune.js';
 import { readWithin, runTick, tickWithin } from '../engine/run-tick.js';
+import { createWaker } from '../environment/wake-file.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { EnqueueManyOptions } from '../model/job/enqueue-options.js';
@@ -37,6 +38,7 @@ import {
   type Work,
 } from '../model/operator.js';
 import type { RunRecord } from '../model/run/run-record.js';
+import { readIdle } from '../model/sleep.js';
 import { openDatabase } from '../store/connection/database.js';
 import { readFreeze } from '../store/definitions/freeze/freezes.js';
 import { listAudit } from '../store/reads/audit.js';
@@ -89,6 +91,7 @@ export function openTock(options: OptionsWithPool, read: ReadOptions): OpenedToc
     daemons,
     ends,
     feed: createChangeFeed(engine, ends),
+    wake: createWaker(clock),
     kind: read.kind,
     open: () => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
@@ -111,6 +114,8 @@ interface Shared {
   readonly daemons: Set<Stoppable>;
   readonly ends: RunEnds;
   readonly feed: ChangeFeed;
+  /** Wakes who sleeps on this host: something is about to be written. */
+  readonly wake: () => void;
   /** Whose ticks they are. */
   readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
@@ -127,6 +132,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
   /** The engine that acts for the operator, whose role suffices. */
   const may = (action: Action): Engine => {
     requireRole(operator, action);
+    shared.wake();
     return open();
   };
   /** The engine that acts for no operator: what handlers do is not an operator's action. */
@@ -183,11 +189,18 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       const engine = mayWork('start');
       checkConcurrency(checked('start', startOptions)?.concurrency);
       checkQueues(startOptions?.queues);
+      const { idle, ...rest } = startOptions ?? {};
+      const mostMs = idle === undefined ? null : readIdle(idle, 'idle');
+      const options = {
+        ...rest,
+        queues: queuesOfWorker(rest.queues, engine),
+        offers: rest.queues === undefined,
+      };
       // Loaded late: a tick does not need node-cron.
-      const { startDaemon } = await import('../daemon/daemon.js');
-      const queues = queuesOfWorker(startOptions?.queues, engine);
-      const offers = startOptions?.queues === undefined;
-      const daemon = await startDaemon(engine, { ...startOptions, queues, offers });
+      const daemon =
+        mostMs === null
+          ? await (await import('../daemon/daemon.js')).startDaemon(engine, options)
+          : await (await import('../daemon/idle-daemon.js')).startIdleDaemon(engine, options, mostMs);
       shared.daemons.add(daemon);
       return daemon;
     },

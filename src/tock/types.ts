@@ -272,6 +272,13 @@ export interface ShellTock extends Tock, Exec {
    * migration.
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
+  /**
+   * Asks, over `pool`, for how many milliseconds, `mostMs` at most, nothing will be due, and notes that this process
+   * sends no statement until then. 0: not even for a minute.
+   */
+  fallAsleep(mostMs: number, options?: TickCallOptions): Promise<number>;
+  /** Of the jobs. */
+  readonly fingerprint: string;
   /** Null: none is configured. */
   readonly heartbeat: Heartbeat | null;
   /** Null before the engine is loaded. */

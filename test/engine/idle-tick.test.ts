@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { askIdleTick } from '../../src/engine/idle-tick.js';
+import { askIdleTick, sessionOver } from '../../src/engine/idle-tick.js';
 import { packageVersion, projectFolder } from '../../src/environment/paths.js';
 import { systemClock } from '../../src/environment/system-clock.js';
 import { type AnyJob, defineJob } from '../../src/index.js';
@@ -29,19 +29,19 @@ afterEach(async () => {
 
 const QUESTION = {
   clock: systemClock,
-  schema: 'tock',
   registry: createRegistry(jobs),
   service: '',
   retention: readRetentionOption(),
   queues: undefined,
-  statementTimeoutMs: 10_000,
   kind: 'tick',
 } as const;
+const over = (asked: pg.Pool) =>
+  sessionOver(asked, { clock: systemClock, schema: 'tock', statementTimeoutMs: 10_000 });
 
 const look = (options: { jobs?: readonly AnyJob[]; queues?: readonly string[] } = {}) =>
   askIdleTick({
     ...QUESTION,
-    pool,
+    session: over(pool),
     registry: createRegistry(options.jobs ?? jobs),
     queues: options.queues,
   });
@@ -220,7 +220,7 @@ describe('askIdleTick', () => {
     const fresh = new pg.Pool({ connectionString: test.url, max: 1 });
     fresh.on('error', () => undefined);
     try {
-      await askIdleTick({ ...QUESTION, pool: fresh });
+      await askIdleTick({ ...QUESTION, session: over(fresh) });
       expect(await test.sql('select mode from public.commits')).toEqual([{ mode: 'off' }]);
       // Only for that transaction.
       const { rows } = await fresh.query<{ mode: string }>(
@@ -234,7 +234,7 @@ describe('askIdleTick', () => {
 
   it('says at once that the database is away', async () => {
     const away = new pg.Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
-    await expect(askIdleTick({ ...QUESTION, pool: away })).rejects.toThrow(/ECONNREFUSED/);
+    await expect(askIdleTick({ ...QUESTION, session: over(away) })).rejects.toThrow(/ECONNREFUSED/);
     await away.end();
   });
 });

@@ -18,6 +18,7 @@ export const TICK: LastTick = {
   zoneData: '2025c',
   clockMs: 3,
   stoppedAt: null,
+  asleepUntil: null,
 };
 
 export const CALM: SchedulerStatus = {

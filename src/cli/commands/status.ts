@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { formatDuration, formatSpan, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { handOffsText } from '../../model/explain/relayed.js';
+import { isAsleep, lastSeenAt } from '../../model/explain/tick-state.js';
 import { healthOf } from '../../model/health.js';
 import { tickerText } from '../../model/problem-words.js';
 import { findProblems } from '../../model/problems.js';
@@ -136,7 +137,7 @@ function facts({
       'last tick',
       last === undefined
         ? paint('yellow', 'none yet')
-        : `${relative(last.at, at.getTime())}: ${cleanLine(tickerText(last))}`,
+        : `${isAsleep(last, at) ? `asleep until ${localTime(lastSeenAt(last))}` : relative(last.at, at.getTime())}: ${cleanLine(tickerText(last))}`,
     ],
     [
       'runs',

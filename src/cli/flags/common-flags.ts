@@ -1,6 +1,12 @@
 // Flags that stand for variables, which several commands take (runtime/configuration.ts).
 import type { Command } from 'commander';
+import { idle } from './flags.js';
 
+export const IDLE = [
+  '--idle <duration>',
+  'after five minutes without work, leave the database alone until something is due, for so long at most (default never, or TOCK_IDLE)',
+  idle,
+] as const;
 export const EMBEDDED = [
   '--embedded',
   'without DATABASE_URL, use the embedded PostgreSQL in .tock/',

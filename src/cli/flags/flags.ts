@@ -12,6 +12,7 @@ import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
 import { joinTags, tagsIn } from '../../model/run/tags.js';
 import { readInstant } from '../../model/schedule/instant-text.js';
 import { findZone } from '../../model/schedule/zone/zone.js';
+import { readIdle } from '../../model/sleep.js';
 
 export function count(min: number, max: number): (text: string) => number {
   return text => {
@@ -28,6 +29,16 @@ export function duration(text: string): string {
     return text;
   } catch {
     throw new InvalidArgumentError('write a duration such as 30s, 5m, 1h30m or PT5M');
+  }
+}
+
+/** Checks how long a process may sleep; returns the text. */
+export function idle(text: string): string {
+  try {
+    readIdle(text, '--idle');
+    return text;
+  } catch {
+    throw new InvalidArgumentError('write a duration from 1m to 24h, such as 15m');
   }
 }
 

@@ -188,6 +188,11 @@ function TickRow({ view, tick }: { readonly view: View; readonly tick: LastTick 
       </td>
       <td data-label="State">
         <span class={`pill ${look}`}>{word}</span>
+        {state === 'asleep' && tick.asleepUntil !== null ? (
+          <span class="sub">
+            until <Time view={view} at={tick.asleepUntil} />
+          </span>
+        ) : null}
         {state === 'silent' ? (
           <ActionForm
             view={view}
@@ -218,6 +223,7 @@ function TickRow({ view, tick }: { readonly view: View; readonly tick: LastTick 
 
 const STATES: Readonly<Record<TickState, readonly [look: string, word: string]>> = {
   ticking: ['ok', 'ticks'],
+  asleep: ['ok', 'asleep'],
   silent: ['retry', 'silent'],
   stopped: ['cancel', 'stopped'],
   gone: ['skip', 'gone'],

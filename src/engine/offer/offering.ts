@@ -2,7 +2,7 @@
 //
 // A worker without handlers claims them, as any worker would, with all limits, rates, windows and turns. Its
 // attempts end at once, as handed off; the statement that writes that puts them into `job_offers`.
-import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
+import { addTo, noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
 import { type OfferRoom, readOfferRooms } from '../../store/runs/hand-off/offers.js';
 import type { Engine } from '../engine.js';
 import type { RelaySeam } from '../execute/relay-seam.js';
@@ -77,11 +77,6 @@ async function offerIn(
     await worker.stop();
   }
   return worker.outcomeCounts;
-}
-
-/** Adds up what workers of one process did. */
-export function addTo(total: OutcomeCounts, more: Readonly<OutcomeCounts>): void {
-  for (const word of Object.keys(total) as (keyof OutcomeCounts)[]) total[word] += more[word];
 }
 
 /** Offers beside a daemon's own work; after a start meanwhile, once more. */

@@ -1,5 +1,6 @@
 // The crontab's line that ticks: reads crontabs as text, and says whether one ticks in this checkout.
 import { readTimes } from '../crontab/crontab.js';
+import { lastSeenAt } from '../explain/tick-state.js';
 import type { Finding } from '../problems.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
@@ -146,7 +147,7 @@ export function checkCrontab(
   const active = own.find(({ isCommentedOut }) => !isCommentedOut);
   if (active !== undefined) return fine(`${active.source}: ${active.line}`);
   const others = (status?.ticks ?? []).filter(
-    ({ at, stoppedAt }) => stoppedAt === null && (status?.at.getTime() ?? 0) - at.getTime() < RECENT_MS,
+    tick => tick.stoppedAt === null && (status?.at.getTime() ?? 0) - lastSeenAt(tick).getTime() < RECENT_MS,
   );
   const daemon = others.find(({ kind, host }) => kind === 'daemon' && host === checkout.host);
   if (daemon !== undefined)

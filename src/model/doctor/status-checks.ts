@@ -1,5 +1,6 @@
 // Checks that the scheduler's status answers.
 import { formatSpan } from '../duration.js';
+import { isAsleep, lastSeenAt } from '../explain/tick-state.js';
 import { missedText, silenceMs, tickerText } from '../problem-words.js';
 import type { Finding, ProblemLimits } from '../problems.js';
 import { utcText } from '../schedule/instant-text.js';
@@ -27,8 +28,10 @@ export function checkLastTick(status: SchedulerStatus, limits: Limits): Finding 
     const found = fromStatus(status, limits, codes, '');
     return { ...found, level: found.level === 'failing' ? 'failing' : 'warning' };
   }
-  const agoMs = Math.max(0, silenceMs(status));
-  const ok = `${formatSpan(agoMs)} ago: ${tickerText(last)}${missedText(status)}`;
+  const when = isAsleep(last, status.at)
+    ? `asleep until ${utcText(lastSeenAt(last))}`
+    : `${formatSpan(Math.max(0, silenceMs(status)))} ago`;
+  const ok = `${when}: ${tickerText(last)}${missedText(status)}`;
   return fromStatus(status, limits, codes, ok);
 }
 
@@ -82,7 +85,7 @@ const HOUR_MS = 3_600_000;
 
 /** Of hosts that ticked in the last hour before the latest tick. */
 function currentTicks({ ticks }: SchedulerStatus): readonly LastTick[] {
-  const latest = ticks[0]?.at.getTime() ?? 0;
+  const latest = Math.max(0, ...ticks.map(({ at }) => at.getTime()));
   return ticks.filter(({ at, stoppedAt }) => stoppedAt === null && latest - at.getTime() < HOUR_MS);
 }
 

@@ -6,8 +6,16 @@ const DAY_MS = 86_400_000;
 /** However seldom it ticks: its outages count in its average. */
 const MAX_SILENCE_MS = 3_600_000;
 
+/** When a host last ticked; of one that sleeps, until when it does. */
+export const lastSeenAt = ({ at, asleepUntil }: Pick<LastTick, 'at' | 'asleepUntil'>): Date =>
+  asleepUntil !== null && asleepUntil > at ? asleepUntil : at;
+
+/** Whether a host sends no statement now, as it has announced. */
+export const isAsleep = ({ asleepUntil }: Pick<LastTick, 'asleepUntil'>, now: Date): boolean =>
+  asleepUntil !== null && asleepUntil > now;
+
 /** `gone`: it ticked a few times only, or was silent for a day; it is not reported. */
-export type TickState = 'ticking' | 'silent' | 'stopped' | 'gone';
+export type TickState = 'ticking' | 'asleep' | 'silent' | 'stopped' | 'gone';
 
 /**
  * What a host is at now. Silent: it ticked again and again, and has missed two ticks of its own, and
@@ -16,7 +24,8 @@ export type TickState = 'ticking' | 'silent' | 'stopped' | 'gone';
 export function tickState(tick: LastTick, now: Date, limitMs: number): TickState {
   const { count, at, firstAt, stoppedAt } = tick;
   if (stoppedAt !== null) return 'stopped';
-  const ageMs = now.getTime() - at.getTime();
+  const ageMs = now.getTime() - lastSeenAt(tick).getTime();
+  if (isAsleep(tick, now)) return 'asleep';
   const intervalMs = (at.getTime() - firstAt.getTime()) / Math.max(1, count - 1);
   if (ageMs <= Math.max(limitMs, Math.min(3 * intervalMs, MAX_SILENCE_MS))) return 'ticking';
   return count >= REGULAR && ageMs < DAY_MS ? 'silent' : 'gone';

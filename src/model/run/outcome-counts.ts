@@ -35,3 +35,13 @@ export function noOutcomes(): OutcomeCounts {
     lost: 0,
   };
 }
+
+/** Adds up what workers of one process did. */
+export function addTo(total: OutcomeCounts, more: Readonly<OutcomeCounts>): void {
+  for (const word of Object.keys(total) as (keyof OutcomeCounts)[]) total[word] += more[word];
+}
+
+/** How many attempts have not ended. */
+export function unfinished({ claimed, ...ended }: Readonly<OutcomeCounts>): number {
+  return claimed - Object.values(ended).reduce((sum, number) => sum + number, 0);
+}

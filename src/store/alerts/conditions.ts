@@ -2,6 +2,7 @@
 import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import { msBetween } from '../connection/values/readable-instant.js';
 import { frozenMsSince } from '../definitions/freeze/frozen.js';
+import { lastTickOf } from '../definitions/ticks.js';
 import { isQueueOpen, liesIn } from '../runs/claim/queue-lanes.js';
 import { statuses } from '../runs/transition.js';
 
@@ -55,10 +56,14 @@ export const waitingQueues = (
   where p.queue <> '${ALERT_QUEUE}' and ${msBetween('w.run_at', 'tock.now()')} - ${frozenMsSince('w.run_at')} >= ${limit} and (${only} is null or p.queue = any(${only})) and (q.paused_at is not null or ${isQueueOpen('q')}
     and (q.active_window is null or ${openedAt('q')} <= tock.now() - ${ms(limit)}))`;
 
-/** Hosts and folders whose last tick is longer ago than `limit`, SQL for milliseconds. */
-export const silentHosts = (limit: string) => `select t.host, t.folder, max(t.at) as at from tock.ticks t
+/** Hosts and folders, and when each ticked last, or until when it sleeps. */
+const EXPECTED_HOSTS = `select t.host, t.folder, max(${lastTickOf('t')}) as at from tock.ticks t
   where t.tick_count >= ${MIN_TICKS} and t.at > tock.now() - ${FORGOTTEN_AFTER} and t.stopped_at is null
-  group by t.host, t.folder having max(t.at) < tock.now() - ${ms(limit)}`;
+  group by t.host, t.folder`;
+
+/** Hosts and folders whose last tick is longer ago than `limit`, SQL for milliseconds. */
+export const silentHosts = (limit: string) =>
+  `${EXPECTED_HOSTS} having max(${lastTickOf('t')}) < tock.now() - ${ms(limit)}`;
 
 /** Which conditions the rules ask about. Durations in milliseconds; null: none does. */
 export interface AlertLimits {
@@ -80,3 +85,19 @@ export const ALERTS_DUE = `(exists (select from tock.alert_events)
     or :asksDuration::boolean and exists (${LONG_RUNS} limit 1)
     or :waitMs::float8 is not null and exists (${waitingQueues(':waitMs::float8', ':waitQueues::text[]')} limit 1)
     or :silentMs::float8 is not null and exists (${silentHosts(':silentMs::float8')} limit 1))`;
+
+/**
+ * When alerts are to be evaluated next, as far as time alone decides; those that are due are not counted.
+ * Null: never. Runs that run for too long aside: their leases end before. Uses the parameters of
+ * {@link AlertLimits}, and :host and :folder, which nobody else need miss.
+ */
+export const NEXT_ALERT = `least((select c.check_at from tock.alert_clock c where c.check_at > tock.now()),
+    case when :asksLate::boolean then (select min(w.check_at) from tock.alert_watches w where w.check_at > tock.now()) end,
+    (select min(w.run_at) + ${ms(':waitMs::float8')} from queue_lanes p cross join lateral (
+      select r.run_at from tock.job_runs_live r
+      where r.blocked_on is null and ${liesIn('r', 'p')} and r.status in (${statuses('claim')})
+        and r.run_at <= tock.now() and r.run_at > tock.now() - ${ms(':waitMs::float8')}
+      order by r.run_at, r.id limit 1) w
+      where p.queue <> '${ALERT_QUEUE}' and (:waitQueues::text[] is null or p.queue = any(:waitQueues::text[]))),
+    (select min(h.at) + ${ms(':silentMs::float8')} from (${EXPECTED_HOSTS}) h
+      where h.at > tock.now() - ${ms(':silentMs::float8')} and (h.host, h.folder) <> (:host, :folder)))`;

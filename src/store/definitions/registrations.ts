@@ -15,6 +15,10 @@ const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
  */
 const STALE_AFTER = '5 minutes';
 
+/** When a set was last seen; until when whoever brings it sleeps, it counts as seen. Over `registrations`. */
+const LAST_SEEN = `greatest(seen_at, (select max(t.asleep_until) from tock.ticks t
+    where t.service = registrations.service and t.fingerprint = registrations.fingerprint))`;
+
 /** Sets that differ since before then are not those of a deploy that goes on. */
 export const DEPLOYED_BY = `tock.now() - interval '10 minutes'`;
 
@@ -86,7 +90,7 @@ export async function readRegistrations(
     .selectFrom('tock.registrations')
     .select(['service', 'fingerprint', 'is_current', 'queues', 'fair_jobs'])
     .select(eb => [
-      sql<boolean>`seen_at < tock.now() - ${STALE_AFTER}::interval`.as('is_stale'),
+      sql<boolean>`${sql.raw(LAST_SEEN)} < tock.now() - ${STALE_AFTER}::interval`.as('is_stale'),
       sql<boolean>`${sql.raw(IS_AHEAD)}`.as('is_ahead'),
       epochMs(eb.ref('seen_at')).as('seen_ms'),
     ])
@@ -149,7 +153,7 @@ export async function isServiceGone(session: Session, service: string): Promise<
     .select('fingerprint')
     .where('service', '=', service)
     .where('is_current', '=', true)
-    .where(sql<boolean>`seen_at >= tock.now() - ${STALE_AFTER}::interval`);
+    .where(sql<boolean>`${sql.raw(LAST_SEEN)} >= tock.now() - ${STALE_AFTER}::interval`);
   return (await runQuery(session, query)).length === 0;
 }
 

@@ -24,6 +24,9 @@ export interface Ticker {
 /** No tick for longer than this is a silence, also of a host that ticks each minute. */
 export const SILENCE_SECONDS = 100;
 
+/** Until when a host that sleeps has announced that it does, or when it ticked last; over its row. */
+export const lastTickOf = (tick: string): string => `greatest(${tick}.at, ${tick}.asleep_until)`;
+
 /**
  * Notes a tick, unless one was noted in the last half minute: then it reads one row and writes nothing.
  * A silence of its own, if longer than usual, is kept for a week.
@@ -35,11 +38,11 @@ export const noteTickFrom = (source: string, condition: string): string => `
   from ${source} where ${condition} and not exists (
     select from tock.ticks n where n.host = :host and n.folder = :folder and n.kind = :kind and n.service = :service
       and n.fingerprint = :fingerprint and n.version = :version and n.node = :node
-      and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
+      and n.stopped_at is null and n.asleep_until is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
-    silences = case when tock.now() - t.at > greatest(interval '${SILENCE_SECONDS} seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null, asleep_until = null,
+    silences = case when tock.now() - ${lastTickOf('t')} > greatest(interval '${SILENCE_SECONDS} seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(${lastTickOf('t')}, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end`;
 
 /**
@@ -67,5 +70,15 @@ export async function noteTick(session: Session, ticker: Ticker): Promise<void> 
 /** Notes that a daemon was stopped in order, so that its silence is none. */
 export const noteStopped = statement<Pick<Ticker, 'host' | 'folder' | 'kind' | 'service'>, never>(
   'note-stopped',
-  `update tock.ticks set stopped_at = tock.now() where host = :host and folder = :folder and kind = :kind and service = :service`,
+  `update tock.ticks set stopped_at = tock.now(), asleep_until = null where host = :host and folder = :folder and kind = :kind and service = :service`,
+);
+
+/** Notes that a host sends no statement for some milliseconds from now on, so that nobody misses it. */
+export const noteAsleep = statement<
+  Pick<Ticker, 'host' | 'folder' | 'kind' | 'service'> & { readonly ms: number },
+  never
+>(
+  'note-asleep',
+  `update tock.ticks set at = tock.now(), asleep_until = tock.now() + :ms::float8 * interval '1 millisecond'
+where host = :host and folder = :folder and kind = :kind and service = :service`,
 );

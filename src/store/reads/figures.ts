@@ -7,6 +7,7 @@ import { statement } from '../connection/statement.js';
 import { readable } from '../connection/values/readable-instant.js';
 import { FREEZE_JSON, frozenMsSince } from '../definitions/freeze/frozen.js';
 import { DEPLOYED_BY } from '../definitions/registrations.js';
+import { lastTickOf } from '../definitions/ticks.js';
 import { isAheadByZone } from '../definitions/zones/zones.js';
 import { AWAITED_KEYS, isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { FAIR } from '../runs/fair/arrive.js';
@@ -23,6 +24,7 @@ type StatusRow = Omit<SchedulerStatus, 'frozen' | 'overlooked'> & {
     readonly firstAt: string;
     readonly at: string;
     readonly stoppedAt: string | null;
+    readonly asleepUntil: string | null;
   }[];
   readonly partitions: { readonly end: string };
   readonly frozen: StoredFreeze | null;
@@ -102,7 +104,7 @@ with ${AWAITED_KEYS}, groups as materialized (
   where w.fingerprint is not null and w.started_at < ${DEPLOYED_BY} and not w.draining and ${isWorkerAlive('w')}
   union
   select t.service, t.fingerprint, t.host || ' in ' || t.folder from tock.ticks t
-  where t.kind <> 'daemon' and t.fingerprint <> '' and t.set_at < ${DEPLOYED_BY} and t.at > tock.now() - interval '3 minutes'
+  where t.kind <> 'daemon' and t.fingerprint <> '' and t.set_at < ${DEPLOYED_BY} and ${lastTickOf('t')} > tock.now() - interval '3 minutes'
 ), split as (
   select s.service, array_agg(s.who order by s.who) filter (where g.fingerprint is not null) as in_force,
     array_agg(s.who order by s.who) filter (where g.fingerprint is null) as others
@@ -137,8 +139,8 @@ select jsonb_build_object(
     'heartbeatMs', heartbeat_ms, 'running', running, 'leasesEndMs', leases_end_ms) order by host, pid) from holders), '[]'),
   'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'service', service, 'firstAt', ${readable('first_at')},
     'at', ${readable('at')}, 'count', tick_count, 'version', version, 'node', node, 'zoneData', zone_data, 'clockMs', clock_ms,
-    'stoppedAt', ${readable('stopped_at')}) order by at desc, host, folder)
-    from (select * from tock.ticks order by at desc limit 100) t), '[]'),
+    'stoppedAt', ${readable('stopped_at')}, 'asleepUntil', ${readable('asleep_until')}) order by ${lastTickOf('t')} desc, host, folder)
+    from (select * from tock.ticks t order by ${lastTickOf('t')} desc limit 100) t), '[]'),
   'splitServices', coalesce((select jsonb_agg(jsonb_build_object('service', s.service, 'inForce', coalesce(s.in_force, '{}'), 'others', coalesce(s.others, '{}'),
     'vanished', array(select d.name from tock.job_definitions d where d.service = s.service and d.origin = 'code' and d.vanished_at > tock.now() - interval '1 day'
       order by d.name limit 10)) order by s.service) from split s), '[]'),
@@ -185,6 +187,7 @@ export async function readStatus(
       firstAt: new Date(tick.firstAt),
       at: new Date(tick.at),
       stoppedAt: tick.stoppedAt === null ? null : new Date(tick.stoppedAt),
+      asleepUntil: tick.asleepUntil === null ? null : new Date(tick.asleepUntil),
     })),
   };
 }

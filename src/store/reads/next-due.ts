@@ -24,8 +24,12 @@ import { HAS_OFFERABLE } from '../runs/hand-off/offers.js';
 import { NEEDS_REAPING } from '../runs/reap/reapable.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
-const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;
-const msFromNow = (instant: string) => msBetween('tock.now()', instant);
+export const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;
+export const msFromNow = (instant: string) => msBetween('tock.now()', instant);
+
+/** When the first of what is held back may start; null: nothing is. */
+export const NEXT_OPENING = `least((select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()),
+    (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), ${NEXT_FAIR}, ${FROZEN_UNTIL})`;
 
 interface PollQuestion {
   readonly queues: readonly string[] | null;
@@ -44,8 +48,7 @@ select
       and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where case when ${opaqueToPlanner('queues', 'text[]')} is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> '${SQL_RELAY}') else ${isNamed('p.queue')} end and not ${isLeft('p.queue')}),
-    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()),
-    (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), ${NEXT_FAIR}, ${FROZEN_UNTIL})`)} as "runMs",
+    ${NEXT_OPENING})`)} as "runMs",
   exists (select from open) or (select is_due from fair) as "isOverdue", (select is_due from fair) as "isFairDue", ${WAITS_FOR_CODE} as "waitsForCode",
   case when ${opaqueToPlanner('queues', 'text[]')} is null then ${HAS_OFFERABLE} else false end as "isOfferDue",
   case when ${opaqueToPlanner('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping",

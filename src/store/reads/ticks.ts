@@ -1,10 +1,11 @@
 // Who ticks, as people see it.
+import { sql } from 'kysely';
 import type { LastTick } from '../../model/scheduler-view.js';
 import type { Session } from '../connection/database.js';
 import { db, readableInstant, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import { instant } from '../connection/values/readable-instant.js';
-import { SILENCE_SECONDS } from '../definitions/ticks.js';
+import { lastTickOf, SILENCE_SECONDS } from '../definitions/ticks.js';
 
 /** The last tick of each host and checkout, the latest first. */
 export async function readTicks(session: Session, limit = 100): Promise<LastTick[]> {
@@ -15,10 +16,11 @@ export async function readTicks(session: Session, limit = 100): Promise<LastTick
       readableInstant(eb.ref('t.first_at')).as('firstAt'),
       readableInstant(eb.ref('t.at')).as('at'),
       readableInstant(eb.ref('t.stopped_at')).as('stoppedAt'),
+      readableInstant(eb.ref('t.asleep_until')).as('asleepUntil'),
       eb.cast<number>('t.tick_count', 'float8').as('count'),
       eb.cast<number>('t.clock_ms', 'float8').as('clockMs'),
     ])
-    .orderBy('t.at', 'desc')
+    .orderBy(sql`${sql.raw(lastTickOf('t'))}`, 'desc')
     .orderBy('t.host')
     .orderBy('t.folder')
     .limit(limit);
@@ -37,7 +39,7 @@ export interface Silence {
 export const SILENCES = `
   select lower(s.span) as "from", upper(s.span) as until
   from (
-    select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
+    select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(${lastTickOf('t')}, null, '()'))) as silences
     from tock.ticks t
   ) h cross join unnest(h.silences) s(span)
   where not lower_inf(s.span) and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '${SILENCE_SECONDS} seconds'`;

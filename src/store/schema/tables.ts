@@ -236,6 +236,7 @@ interface Ticks {
   zone_data: string;
   clock_ms: Bigint;
   stopped_at: Timestamp | null;
+  asleep_until: Timestamp | null;
   silences: Multirange | null;
 }
 

@@ -35,6 +35,7 @@ const TICK: LastTick = {
   zoneData: '2025c',
   clockMs: 0,
   stoppedAt: null,
+  asleepUntil: null,
 };
 const user = (text: string) => [{ source: 'crontab of app', hasUser: false, text }];
 const system = (text: string) => [{ source: '/etc/cron.d/app', hasUser: true, text }];

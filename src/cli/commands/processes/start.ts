@@ -7,6 +7,7 @@ import type { DefinitionRecord } from '../../../answers/schedules/lists.js';
 import { TockError } from '../../../model/errors.js';
 import type { AnyJob } from '../../../model/job/job.js';
 import { definitionWords } from '../../../model/planning/schedule-words.js';
+import { unfinished } from '../../../model/run/outcome-counts.js';
 import { underCrashGuard } from '../../../runtime/crash-guard.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import { boundYoungGeneration } from '../../../runtime/young-generation.js';
@@ -14,7 +15,7 @@ import type { Tock } from '../../../tock/types.js';
 import { isOffered, offerDashboard, type Place } from '../../dashboard/beside-worker.js';
 import type { Handover, Served } from '../../dashboard/serve-dashboard.js';
 import { type AddressFlags, withAddress } from '../../flags/address-flags.js';
-import { ALLOW_VANISHING, EMBEDDED, SERVICE } from '../../flags/common-flags.js';
+import { ALLOW_VANISHING, EMBEDDED, IDLE, SERVICE } from '../../flags/common-flags.js';
 import { count, examples, queues, withJson } from '../../flags/flags.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../../terminal.js';
@@ -26,6 +27,7 @@ import { joinWatcher } from '../../watch/join-watcher.js';
 interface StartFlags extends CommonOptions, AddressFlags {
   readonly concurrency?: number;
   readonly queues?: string[];
+  readonly idle?: string;
   readonly listen: boolean;
   readonly pretty?: true;
   readonly dashboard?: boolean;
@@ -50,6 +52,7 @@ export function addStart(program: Command): Command {
       count(1, 10_000),
     )
     .option('--queues <a,b>', 'only these queues (default all, or TOCK_QUEUES)', queues)
+    .option(...IDLE)
     .option('--no-listen', 'poll every second instead of LISTEN, for pgbouncer in transaction mode')
     .option('--pretty', 'readable logs instead of JSON lines (the default in a terminal)')
     .option('--dashboard', 'also serve the dashboard, and print its link (the default in a terminal)')
@@ -68,6 +71,7 @@ export function addStart(program: Command): Command {
         ['tock start --dashboard', 'with pages to look at, wherever it was started'],
         ['tock start --embedded', 'without a PostgreSQL of your own'],
         ['tock start --watch', 'while you write jobs'],
+        ['tock start --idle 15m', 'for a database that suspends when nobody uses it'],
       ),
     )
     .action(action(start));
@@ -115,7 +119,8 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
       return await underCrashGuard({ name: 'tock start', tock, stop }, async () => {
         const concurrency = flags.concurrency ?? config.concurrency ?? 10;
         const chosen = flags.queues ?? config.queues;
-        const daemon = await tock.start({ concurrency, queues: chosen, listen: flags.listen });
+        const idle = flags.idle ?? config.idle;
+        const daemon = await tock.start({ concurrency, queues: chosen, listen: flags.listen, idle });
         shell.document({
           worker: daemon.id,
           where,
@@ -223,7 +228,7 @@ interface Drained {
 
 async function drain(shell: Shell, { tock, daemon, isForNext }: Drained): Promise<void> {
   const stopping = daemon.stop();
-  const running = runningOf(daemon);
+  const running = unfinished(daemon.outcomeCounts);
   if (running === 0) {
     if (!isForNext) shell.say('stopping: nothing is running');
   } else {
@@ -246,11 +251,6 @@ async function drain(shell: Shell, { tock, daemon, isForNext }: Drained): Promis
     ...(released > 0 ? [`${released} given back to the queue`] : []),
   ];
   shell.say(`stopped: ${parts.join(', ')}`);
-}
-
-function runningOf({ outcomeCounts }: Daemon): number {
-  const { claimed, ...ended } = outcomeCounts;
-  return claimed - Object.values(ended).reduce((sum, number) => sum + number, 0);
 }
 
 /** Waits 1 s at most: a database that does not answer must not delay the stop. */

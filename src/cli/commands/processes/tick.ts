@@ -1,7 +1,8 @@
 // `tock tick`: one tick by hand, the same as dist/tick.js.
 import type { Command } from 'commander';
+import { readIdle } from '../../../model/sleep.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
-import { ALLOW_VANISHING, EMBEDDED, SERVICE } from '../../flags/common-flags.js';
+import { ALLOW_VANISHING, EMBEDDED, IDLE, SERVICE } from '../../flags/common-flags.js';
 import { count, duration, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../../shell.js';
 import { cleanLine } from '../../terminal.js';
@@ -10,6 +11,7 @@ import { noteMisspelt } from '../../unknown-names.js';
 interface TickFlags extends CommonOptions {
   readonly budget?: string;
   readonly concurrency?: number;
+  readonly idle?: string;
   readonly migrate?: true;
 }
 
@@ -25,6 +27,7 @@ export function addTick(program: Command): Command {
       'maximum number of runs at once (default 10, or TOCK_CONCURRENCY)',
       count(1, 10_000),
     )
+    .option(...IDLE)
     .option('--migrate', 'bring the schema to this version first')
     .option(...EMBEDDED)
     .option(...SERVICE)
@@ -43,18 +46,22 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
   const { config } = shell;
   noteMisspelt(shell);
   const stop = stopSignal();
-  const options = { migrate: flags.migrate === true, ...infoInTerminal() };
-  return await withTock(shell, options, async ({ tock, jobs, where }) => {
-    const concurrency = flags.concurrency ?? config.concurrency;
+  const concurrency = flags.concurrency ?? config.concurrency;
+  const call = {
+    budget: flags.budget ?? config.budget ?? '50s',
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(config.queues === undefined ? {} : { queues: config.queues }),
+    signal: stop,
+  };
+  const options = {
+    migrate: flags.migrate === true,
+    // By hand it looks, whatever TOCK_IDLE says.
+    ...(flags.idle === undefined ? {} : { tick: call, idleMs: readIdle(flags.idle, '--idle') }),
+    ...infoInTerminal(),
+  };
+  return await withTock(shell, options, async ({ tock, jobs, idle, where }) => {
     const { underCrashGuard } = await import('../../../runtime/crash-guard.js');
-    const summary = await underCrashGuard({ name: 'tock tick', tock, stop }, () =>
-      tock.tick({
-        budget: flags.budget ?? config.budget ?? '50s',
-        ...(concurrency === undefined ? {} : { concurrency }),
-        ...(config.queues === undefined ? {} : { queues: config.queues }),
-        signal: stop,
-      }),
-    );
+    const summary = idle ?? (await underCrashGuard({ name: 'tock tick', tock, stop }, () => tock.tick(call)));
     const { summaryLine } = await import('../../../runtime/summary-line.js');
     shell.say(cleanLine(summaryLine(summary, jobs.length, where)));
     shell.document(summary);

@@ -135,11 +135,11 @@ select (select count(*)::integer from tock.job_definitions d
     as "oldestSnapshotSeconds"`,
 );
 
-// A daemon that was stopped in order is not missed.
+// A daemon that was stopped in order is not missed, nor one that sleeps until it is to wake.
 const TICKS = statement<object, MetricsData['ticks'][number]>(
   'read-last-ticks',
   `
-select t.host, ${seconds('max(t.at)')} as at from tock.ticks t
+select t.host, ${seconds(`max(greatest(t.at, least(t.asleep_until, tock.now())))`)} as at from tock.ticks t
 where t.stopped_at is null and t.at > tock.now() - interval '30 days' group by t.host order by t.host`,
 );
 

@@ -116,6 +116,17 @@ export function isQueueOpen(queue: string, at = 'tock.now()'): string {
 }
 
 /**
+ * When the hours of a queue that is closed by them begin next; over its row. If its clock is put forward before, by
+ * the wall; if it is put back, by the span until then: it may be earlier, as the second of two equal times.
+ */
+export function opensAt(queue: string): string {
+  const local = `(tock.now() at time zone ${queue}.timezone)`;
+  const from = `split_part(${queue}.active_window, '-', 1)::time`;
+  const next = `(${local}::date + ${from} + case when ${local}::time < ${from} then interval '0' else interval '1 day' end)`;
+  return `least(${next} at time zone ${queue}.timezone, tock.now() + (${next} - ${local}))`;
+}
+
+/**
  * Whether a worker claims from a queue: the worker names it, or names none and the queue is not relayed.
  * `queue`: the queue's row, which may be null. Uses the parameter :queues, in which `default` stands for the
  * default queues of all services.

@@ -1,0 +1,217 @@
+// A daemon that sleeps (`--idle`): shifts, in which it is a daemon as any other, and sleeps between them, in
+// which it has no connection and sends no statement. A shift ends after five minutes without work. A sleep ends
+// with the next thing that time makes due, or when somebody on this host writes with Tock.
+import { alertLimits } from '../engine/alerts/limits.js';
+import type { Engine } from '../engine/engine.js';
+import { askSleep, type IdleTickOptions, noteOwnSleep } from '../engine/idle-tick.js';
+import { noteOwnStop } from '../engine/note-tick.js';
+import { makeWakeFile, wokenAt } from '../environment/wake-file.js';
+import { formatDuration } from '../model/duration.js';
+import { addTo, noOutcomes, type OutcomeCounts, unfinished } from '../model/run/outcome-counts.js';
+import { nextQuiet, QUIET_MS, type Quiet } from '../model/sleep.js';
+import { type Daemon, type DaemonOptions, type Shift, startDaemon } from './daemon.js';
+import { createDatabaseLog } from './database-log.js';
+import { refusableStep } from './steps.js';
+
+/** How often it looks, while it is awake, whether it may sleep. A look sends no statement before it has been quiet. */
+const LOOK_MS = 10_000;
+/** How often it looks, while it sleeps, whether it was woken: at a file. */
+const WOKEN_MS = 1000;
+/** Between two tries to reach the database to wake up. */
+const RETRY_MS = 1000;
+
+/**
+ * Starts a daemon that sleeps for `mostMs` at most. Where nobody could wake it, it does not, and logs why.
+ * @param startShift for tests
+ * @throws as `startDaemon`, for the first shift
+ */
+export async function startIdleDaemon(
+  engine: Engine,
+  options: DaemonOptions,
+  mostMs: number,
+  startShift: (options: DaemonOptions) => Promise<Shift> = shift => startDaemon(engine, shift),
+): Promise<Daemon> {
+  try {
+    makeWakeFile();
+  } catch (error) {
+    engine.logger.warn(
+      { event: 'sleep.off', error: String(error) },
+      `this daemon does not sleep, since nobody could wake it: ${String(error)}`,
+    );
+    return await startShift(options);
+  }
+  if (engine.alerting?.heartbeat)
+    engine.logger.warn(
+      { event: 'sleep.heartbeat' },
+      `while this daemon sleeps nothing requests the URL of the heartbeat: let its monitor wait for ${formatDuration(mostMs)} more`,
+    );
+  const begin = () => startShift({ ...options, beatsAtOnce: true });
+  return new IdleDaemon(engine, { begin, question: questionOf(engine, options), mostMs }, await begin());
+}
+
+interface IdleOptions {
+  readonly begin: () => Promise<Shift>;
+  /** What is asked before each sleep. */
+  readonly question: IdleTickOptions;
+  readonly mostMs: number;
+}
+
+class IdleDaemon implements Daemon {
+  readonly ended: Promise<Error | null>;
+  private readonly engine: Engine;
+  private readonly options: IdleOptions;
+  private readonly askSleep: () => Promise<number | null>;
+  private readonly stopping = new AbortController();
+  private readonly working: Promise<Error | null>;
+  private ending: Promise<void> | null = null;
+  /** The last one; after `rest`, one that has ended. */
+  private shift: Shift;
+  private isAwake = true;
+  /** What the shifts before it did. */
+  private readonly before = noOutcomes();
+  private quiet: Quiet;
+
+  constructor(engine: Engine, options: IdleOptions, first: Shift) {
+    this.engine = engine;
+    this.options = options;
+    this.askSleep = refusableStep(
+      engine,
+      { name: 'sleep', consequence: 'this daemon cannot find out whether it may sleep' },
+      () => askSleep(options.question, options.mostMs),
+    );
+    this.shift = first;
+    this.quiet = { claimed: 0, wokenAt: wokenAt(), since: engine.clock.now() };
+    this.working = this.work();
+    this.ended = this.working.then(async cause => {
+      await this.stop().catch(() => undefined);
+      return cause;
+    });
+  }
+
+  get id(): string {
+    return this.shift.id;
+  }
+
+  get outcomeCounts(): Readonly<OutcomeCounts> {
+    const all = noOutcomes();
+    addTo(all, this.before);
+    addTo(all, this.shift.outcomeCounts);
+    return all;
+  }
+
+  stop(): Promise<void> {
+    this.ending ??= this.end();
+    return this.ending;
+  }
+
+  /** Shifts and sleeps by turns. Resolves to why it cannot go on, or to null once it is stopped. */
+  private async work(): Promise<Error | null> {
+    const { logger } = this.engine;
+    for (;;) {
+      const ms = await this.untilSleep();
+      if (ms === null) return this.isStopped ? null : await this.shift.ended;
+      await this.shift.rest();
+      this.isAwake = false;
+      if (this.isStopped) return null;
+      await noteOwnSleep(this.options.question, ms).catch((error: unknown) =>
+        logger.debug(
+          { event: 'sleep.unnoted', error: String(error) },
+          'the sleep could not be put on record',
+        ),
+      );
+      logger.info({ event: 'sleep.begun', ms }, `nothing is due: asleep for ${formatDuration(ms)}`);
+      const why = await this.sleep(ms);
+      if (this.isStopped) return null;
+      logger.info({ event: 'sleep.ended', why }, `awake: ${why}`);
+      const cause = await this.wakeUp();
+      if (cause !== null || this.isStopped) return cause;
+    }
+  }
+
+  /** For how long it may sleep, once it may; null: the shift has ended, or is to. */
+  private async untilSleep(): Promise<number | null> {
+    const over = new AbortController();
+    void this.shift.ended.then(() => over.abort());
+    const signal = AbortSignal.any([over.signal, this.stopping.signal]);
+    for (;;) {
+      await this.pause(LOOK_MS, signal);
+      if (signal.aborted) return null;
+      if (!this.isQuiet()) continue;
+      // While the database is away, the shift says so, and waits for it.
+      const ms = (await this.askSleep().catch(() => null)) ?? 0;
+      if (ms > 0 && this.isQuiet()) return ms;
+    }
+  }
+
+  private isQuiet(): boolean {
+    const { outcomeCounts } = this;
+    const now = this.engine.clock.now();
+    const signs = { claimed: outcomeCounts.claimed, wokenAt: wokenAt() };
+    this.quiet = nextQuiet(this.quiet, signs, unfinished(outcomeCounts) > 0, now);
+    return now - this.quiet.since >= QUIET_MS;
+  }
+
+  /** Returns why it has ended. */
+  private async sleep(ms: number): Promise<string> {
+    const { clock } = this.engine;
+    const until = clock.now() + ms;
+    // While the host is suspended the steady clock stands still.
+    const hostUntil = Date.now() + ms;
+    while (clock.now() < until && Date.now() < hostUntil && !this.isStopped) {
+      if (wokenAt() !== this.quiet.wokenAt) return 'something on this host has written with Tock';
+      await this.pause(Math.min(WOKEN_MS, Math.max(1, until - clock.now())), this.stopping.signal);
+    }
+    return 'it is time';
+  }
+
+  /** Begins a shift, as soon as the database can be reached. Resolves to why that is never, or to null. */
+  private async wakeUp(): Promise<Error | null> {
+    const log = createDatabaseLog(this.engine);
+    while (!this.isStopped) {
+      try {
+        const next = await this.options.begin();
+        addTo(this.before, this.shift.outcomeCounts);
+        this.shift = next;
+        this.isAwake = true;
+        log.works();
+        return null;
+      } catch (error) {
+        const cause = log.fails(error);
+        if (cause !== null) return cause;
+        await this.pause(RETRY_MS, this.stopping.signal);
+      }
+    }
+    return null;
+  }
+
+  private async end(): Promise<void> {
+    this.stopping.abort();
+    if (this.isAwake) await this.shift.stop();
+    await this.working;
+    // It has begun to sleep, or to wake up, meanwhile.
+    if (this.isAwake) await this.shift.stop();
+    else await noteOwnStop(this.engine);
+  }
+
+  private get isStopped(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  private async pause(ms: number, signal: AbortSignal): Promise<void> {
+    await this.engine.clock.sleep(ms, signal).catch(() => undefined);
+  }
+}
+
+const questionOf = (
+  { clock, database, registry, settings, alerting }: Engine,
+  { queues }: DaemonOptions,
+): IdleTickOptions => ({
+  clock,
+  session: database,
+  registry,
+  service: settings.service,
+  retention: settings.retention,
+  queues,
+  alerts: alertLimits(alerting),
+  kind: 'daemon',
+});

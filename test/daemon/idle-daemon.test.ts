@@ -1,0 +1,165 @@
+// A daemon that sleeps, in virtual time: when it has no connection and sends no statement, and what wakes it.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Daemon, type DaemonOptions, startDaemon } from '../../src/daemon/daemon.js';
+import { startIdleDaemon } from '../../src/daemon/idle-daemon.js';
+import { createWaker } from '../../src/environment/wake-file.js';
+import { defineJob } from '../../src/index.js';
+import { collectLines } from '../support/lines.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { openVirtualProcess } from '../support/virtual-process.js';
+
+const START = '2026-03-02T12:00:00Z';
+const MINUTE = 60_000;
+const MOST = 15 * MINUTE;
+/** It looks every ten seconds whether it may sleep. */
+const SLEEPS_AT = 5 * MINUTE;
+/** When the minute turns is read off the host's clock: only its longest pause makes it beat. */
+const BEAT = { expression: '0 0 29 2 *' };
+
+let begun: number[];
+const noted = defineJob({
+  name: 'noted',
+  run: () => {
+    begun.push(virtual.clock.now());
+  },
+});
+const JOBS = [noted];
+let log = collectLines();
+const test = openForEach(() => reuseTestTock(JOBS));
+const virtual = openForEach(() => {
+  log = collectLines();
+  return openVirtualProcess(test, START, JOBS, { logger: log.logger });
+});
+let folder: string;
+let daemon: Daemon;
+const start = async (options: DaemonOptions = {}) => {
+  daemon = await startIdleDaemon(virtual.engine, options, MOST, shift =>
+    startDaemon(virtual.engine, shift, undefined, BEAT),
+  );
+  await virtual.clock.advance(0);
+};
+beforeEach(() => {
+  begun = [];
+  folder = mkdtempSync(path.join(tmpdir(), 'tock-idle-'));
+  vi.stubEnv('TOCK_DATA', folder);
+});
+afterEach(async () => {
+  const stopped = daemon.stop();
+  await virtual.clock.advance(MINUTE);
+  await stopped;
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+const readWritten = () => readFileSync(path.join(folder, 'wake'), 'utf8');
+const at = (ms: number) => new Date(Date.parse(START) + ms).toISOString();
+const events = () => log.lines.map(({ event }) => String(event)).filter(event => event.startsWith('sleep.'));
+/** Seconds in which statements were sent. */
+const secondsWithStatements = () => new Set(virtual.sent.map(({ at: ms }) => Math.floor(ms / 1000)));
+const sentBetween = (from: number, to: number) =>
+  virtual.sent.filter(each => each.at > from && each.at < to).map(({ text }) => text);
+const tickRow = async () =>
+  (
+    await test.sql<{ until: string | null; stopped: boolean }>(
+      `select to_char(asleep_until at time zone 'UTC', 'HH24:MI:SS') as until, stopped_at is not null as stopped from tock.ticks where kind = 'daemon'`,
+    )
+  )[0];
+
+describe('a daemon that may sleep', () => {
+  it('has no connection and sends no statement in an idle hour, but for its looks', async () => {
+    await start();
+    await virtual.clock.advance(SLEEPS_AT + 1000);
+    expect([events(), virtual.engine.database.pool.totalCount]).toEqual([
+      ['sleep.begun'],
+      virtual.engine.database.pool.idleCount,
+    ]);
+    expect(await tickRow()).toEqual({ until: '12:20:00', stopped: false });
+    expect(await test.sql('select * from tock.workers')).toEqual([]);
+    await virtual.clock.advance(60 * MINUTE);
+    // Each look lasts until it looks for the first time whether it may sleep again.
+    const looks = events().filter(event => event === 'sleep.ended').length;
+    expect(looks).toBe(3);
+    const busy = [...secondsWithStatements()].filter(second => second * 1000 > SLEEPS_AT);
+    expect(busy.length).toBeLessThanOrEqual(looks * 11);
+    expect(sentBetween(SLEEPS_AT, SLEEPS_AT + MOST - 1)).toEqual([]);
+  });
+
+  it('wakes for a run whose time comes, starts it then, and is awake for five minutes', async () => {
+    await start();
+    const id = await test.tock.enqueue('noted', {}, { runAt: at(11 * MINUTE) });
+    await virtual.clock.advance(11 * MINUTE - 1);
+    expect([events(), begun]).toEqual([['sleep.begun'], []]);
+    await virtual.clock.advance(1);
+    expect(begun).toEqual([11 * MINUTE]);
+    expect((await test.tock.runs.get(id))?.status).toBe('succeeded');
+    await virtual.clock.advance(5 * MINUTE - 1000);
+    expect(events()).toEqual(['sleep.begun', 'sleep.ended']);
+    await virtual.clock.advance(20_000);
+    expect(events()).toEqual(['sleep.begun', 'sleep.ended', 'sleep.begun']);
+    expect(daemon.outcomeCounts.succeeded).toBe(1);
+  });
+
+  it('is woken within a second by a Tock of its project', async () => {
+    await start();
+    await virtual.clock.advance(7 * MINUTE);
+    expect(events()).toEqual(['sleep.begun']);
+    const id = await test.another().enqueue('noted');
+    await expect.poll(() => readWritten()).not.toBe('');
+    await virtual.clock.advance(1000);
+    expect([events(), begun.length]).toEqual([['sleep.begun', 'sleep.ended'], 1]);
+    expect((await test.tock.runs.get(id))?.status).toBe('succeeded');
+    expect(await tickRow()).toEqual({ until: null, stopped: false });
+  });
+
+  it('does not sleep while somebody writes with Tock, nor while a transaction has not ended', async () => {
+    await start();
+    const wake = createWaker(virtual.clock);
+    for (let minute = 0; minute < 8; minute++) {
+      wake();
+      await expect.poll(() => readWritten()).not.toBe('');
+      await virtual.clock.advance(MINUTE);
+    }
+    expect(events()).toEqual([]);
+    const trx = await virtual.engine.database.pool.connect();
+    await trx.query('begin');
+    await trx.query(`select tock.enqueue('noted', run_at => $1)`, [at(60 * MINUTE)]);
+    await virtual.clock.advance(10 * MINUTE);
+    expect(events()).toEqual([]);
+    await trx.query('rollback');
+    trx.release();
+    await virtual.clock.advance(10_000);
+    expect(events()).toEqual(['sleep.begun']);
+  });
+
+  it('that is stopped while it sleeps notes it', async () => {
+    await start();
+    await virtual.clock.advance(6 * MINUTE);
+    await daemon.stop();
+    expect(await tickRow()).toEqual({ until: null, stopped: true });
+    expect(await daemon.ended).toBeNull();
+  });
+
+  it('is missed by nobody until it is to wake, and by all from then on', async () => {
+    await start();
+    await virtual.clock.advance(6 * MINUTE);
+    await test.sql('update tock.ticks set tick_count = 100');
+    const found = async () => (await test.tock.health()).sentences.map(({ code, text }) => code ?? text);
+    // The process is killed.
+    await test.setClock(at(19 * MINUTE));
+    expect(await found()).toEqual(['Nothing is wrong: the scheduler sleeps until 2026-03-02T12:20:00Z']);
+    await test.setClock(at(20 * MINUTE + 6 * MINUTE));
+    expect(await found()).toEqual(['silent-tick']);
+    await test.setClock(at(virtual.clock.now()));
+  });
+
+  it('does not sleep where nobody could wake it, and says so', async () => {
+    vi.stubEnv('TOCK_DATA', path.join(process.execPath, 'no-folder'));
+    await start();
+    await virtual.clock.advance(10 * MINUTE);
+    expect(events()).toEqual(['sleep.off']);
+  });
+});
