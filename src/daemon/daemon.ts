@@ -46,8 +46,8 @@ export interface DaemonOptions extends Omit<StartOptions, 'idle'> {
   readonly beatsAtOnce?: boolean;
 }
 
-/** A daemon, or the part of one that sleeps which is awake. */
-export interface Shift extends Daemon {
+/** A daemon that is awake, and may be one that sleeps. */
+export interface AwakeDaemon extends Daemon {
   /** As `stop`, of a daemon that goes on later: nobody is told that it has stopped. */
   rest(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export async function startDaemon(
   options: DaemonOptions = {},
   longestSleepMs?: number,
   beatOptions: BeatOptions = {},
-): Promise<Shift> {
+): Promise<AwakeDaemon> {
   const { offers = options.queues === undefined } = options;
   // Who offers is to be woken for any queue.
   const queues = offers ? null : (options.queues ?? null);

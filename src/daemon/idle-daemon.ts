@@ -1,6 +1,6 @@
-// A daemon that sleeps (`--idle`): shifts, in which it is a daemon as any other, and sleeps between them, in
-// which it has no connection and sends no statement. A shift ends after five minutes without work. A sleep ends
-// with the next thing that time makes due, or when somebody on this host writes with Tock.
+// A daemon that sleeps (`--idle`). While it is awake it is a daemon as any other; after five minutes without
+// work that one stops. Then there is no connection and no statement until the next thing that time makes due,
+// or until somebody on this host writes with Tock, and another one starts.
 import { alertLimits } from '../engine/alerts/limits.js';
 import type { Engine } from '../engine/engine.js';
 import { askSleep, type IdleTickOptions, noteOwnSleep } from '../engine/idle-tick.js';
@@ -8,12 +8,15 @@ import { noteOwnStop } from '../engine/note-tick.js';
 import { makeWakeFile, wokenAt } from '../environment/wake-file.js';
 import { formatDuration } from '../model/duration.js';
 import { addTo, noOutcomes, type OutcomeCounts, unfinished } from '../model/run/outcome-counts.js';
-import { nextQuiet, QUIET_MS, type Quiet } from '../model/sleep.js';
-import { type Daemon, type DaemonOptions, type Shift, startDaemon } from './daemon.js';
+import { nextQuiet, QUIET_MS, type Quiet } from '../model/sleep/sleep.js';
+import { type AwakeDaemon, type Daemon, type DaemonOptions, startDaemon } from './daemon.js';
 import { createDatabaseLog } from './database-log.js';
 import { refusableStep } from './steps.js';
 
-/** How often it looks, while it is awake, whether it may sleep. A look sends no statement before it has been quiet. */
+/**
+ * How often it looks, while it is awake, whether it may sleep. A look sends no statement before it has been
+ * quiet.
+ */
 const LOOK_MS = 10_000;
 /** How often it looks, while it sleeps, whether it was woken: at a file. */
 const WOKEN_MS = 1000;
@@ -22,14 +25,14 @@ const RETRY_MS = 1000;
 
 /**
  * Starts a daemon that sleeps for `mostMs` at most. Where nobody could wake it, it does not, and logs why.
- * @param startShift for tests
- * @throws as `startDaemon`, for the first shift
+ * @param startAwake for tests
+ * @throws as `startDaemon`
  */
 export async function startIdleDaemon(
   engine: Engine,
   options: DaemonOptions,
   mostMs: number,
-  startShift: (options: DaemonOptions) => Promise<Shift> = shift => startDaemon(engine, shift),
+  startAwake: (options: DaemonOptions) => Promise<AwakeDaemon> = awake => startDaemon(engine, awake),
 ): Promise<Daemon> {
   try {
     makeWakeFile();
@@ -38,19 +41,19 @@ export async function startIdleDaemon(
       { event: 'sleep.off', error: String(error) },
       `this daemon does not sleep, since nobody could wake it: ${String(error)}`,
     );
-    return await startShift(options);
+    return await startAwake(options);
   }
   if (engine.alerting?.heartbeat)
     engine.logger.warn(
       { event: 'sleep.heartbeat' },
       `while this daemon sleeps nothing requests the URL of the heartbeat: let its monitor wait for ${formatDuration(mostMs)} more`,
     );
-  const begin = () => startShift({ ...options, beatsAtOnce: true });
+  const begin = () => startAwake({ ...options, beatsAtOnce: true });
   return new IdleDaemon(engine, { begin, question: questionOf(engine, options), mostMs }, await begin());
 }
 
 interface IdleOptions {
-  readonly begin: () => Promise<Shift>;
+  readonly begin: () => Promise<AwakeDaemon>;
   /** What is asked before each sleep. */
   readonly question: IdleTickOptions;
   readonly mostMs: number;
@@ -65,13 +68,13 @@ class IdleDaemon implements Daemon {
   private readonly working: Promise<Error | null>;
   private ending: Promise<void> | null = null;
   /** The last one; after `rest`, one that has ended. */
-  private shift: Shift;
+  private awake: AwakeDaemon;
   private isAwake = true;
-  /** What the shifts before it did. */
+  /** What those before it did. */
   private readonly before = noOutcomes();
   private quiet: Quiet;
 
-  constructor(engine: Engine, options: IdleOptions, first: Shift) {
+  constructor(engine: Engine, options: IdleOptions, first: AwakeDaemon) {
     this.engine = engine;
     this.options = options;
     this.askSleep = refusableStep(
@@ -79,7 +82,7 @@ class IdleDaemon implements Daemon {
       { name: 'sleep', consequence: 'this daemon cannot find out whether it may sleep' },
       () => askSleep(options.question, options.mostMs),
     );
-    this.shift = first;
+    this.awake = first;
     this.quiet = { claimed: 0, wokenAt: wokenAt(), since: engine.clock.now() };
     this.working = this.work();
     this.ended = this.working.then(async cause => {
@@ -89,13 +92,13 @@ class IdleDaemon implements Daemon {
   }
 
   get id(): string {
-    return this.shift.id;
+    return this.awake.id;
   }
 
   get outcomeCounts(): Readonly<OutcomeCounts> {
     const all = noOutcomes();
     addTo(all, this.before);
-    addTo(all, this.shift.outcomeCounts);
+    addTo(all, this.awake.outcomeCounts);
     return all;
   }
 
@@ -104,13 +107,13 @@ class IdleDaemon implements Daemon {
     return this.ending;
   }
 
-  /** Shifts and sleeps by turns. Resolves to why it cannot go on, or to null once it is stopped. */
+  /** Is awake and sleeps by turns. Resolves to why it cannot go on, or to null once it is stopped. */
   private async work(): Promise<Error | null> {
     const { logger } = this.engine;
     for (;;) {
       const ms = await this.untilSleep();
-      if (ms === null) return this.isStopped ? null : await this.shift.ended;
-      await this.shift.rest();
+      if (ms === null) return this.isStopped ? null : await this.awake.ended;
+      await this.awake.rest();
       this.isAwake = false;
       if (this.isStopped) return null;
       await noteOwnSleep(this.options.question, ms).catch((error: unknown) =>
@@ -128,16 +131,16 @@ class IdleDaemon implements Daemon {
     }
   }
 
-  /** For how long it may sleep, once it may; null: the shift has ended, or is to. */
+  /** For how long it may sleep, once it may; null: it has ended while it was awake, or is to. */
   private async untilSleep(): Promise<number | null> {
     const over = new AbortController();
-    void this.shift.ended.then(() => over.abort());
+    void this.awake.ended.then(() => over.abort());
     const signal = AbortSignal.any([over.signal, this.stopping.signal]);
     for (;;) {
       await this.pause(LOOK_MS, signal);
       if (signal.aborted) return null;
       if (!this.isQuiet()) continue;
-      // While the database is away, the shift says so, and waits for it.
+      // While the database is away, it says so itself, and waits for it.
       const ms = (await this.askSleep().catch(() => null)) ?? 0;
       if (ms > 0 && this.isQuiet()) return ms;
     }
@@ -164,14 +167,14 @@ class IdleDaemon implements Daemon {
     return 'it is time';
   }
 
-  /** Begins a shift, as soon as the database can be reached. Resolves to why that is never, or to null. */
+  /** Begins anew, as soon as the database can be reached. Resolves to why that is never, or to null. */
   private async wakeUp(): Promise<Error | null> {
     const log = createDatabaseLog(this.engine);
     while (!this.isStopped) {
       try {
         const next = await this.options.begin();
-        addTo(this.before, this.shift.outcomeCounts);
-        this.shift = next;
+        addTo(this.before, this.awake.outcomeCounts);
+        this.awake = next;
         this.isAwake = true;
         log.works();
         return null;
@@ -186,10 +189,10 @@ class IdleDaemon implements Daemon {
 
   private async end(): Promise<void> {
     this.stopping.abort();
-    if (this.isAwake) await this.shift.stop();
+    if (this.isAwake) await this.awake.stop();
     await this.working;
     // It has begun to sleep, or to wake up, meanwhile.
-    if (this.isAwake) await this.shift.stop();
+    if (this.isAwake) await this.awake.stop();
     else await noteOwnStop(this.engine);
   }
 

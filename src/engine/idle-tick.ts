@@ -1,5 +1,5 @@
-// A tick with nothing to do: one statement, and one more where jobs have webhooks; and for how long there will be
-// nothing to do. The rest of the engine is not loaded.
+// A tick with nothing to do: one statement, and one more where jobs have webhooks; and for how long there
+// will be nothing to do. The rest of the engine is not loaded.
 
 import type * as pg from 'pg';
 import { processIdentity } from '../environment/process-identity.js';
@@ -17,8 +17,7 @@ import { inSchema } from '../store/connection/schema-name.js';
 import { sharesOf } from '../store/connection/shares/pool-shares.js';
 import { noteAsleep } from '../store/definitions/ticks.js';
 import { areWebhooksDue } from '../store/reads/changes/webhooks.js';
-import { askWhetherIdle } from '../store/reads/next-due.js';
-import { readNextWake } from '../store/reads/next-wake.js';
+import { askWhetherIdle, readNextWake } from '../store/reads/next-due.js';
 import { MIGRATION_NAMES } from '../store/schema/migration-names.js';
 import type { TickKind } from '../store/schema/tables.js';
 import type { TickSummary } from './run-tick.js';
@@ -106,8 +105,8 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
 const LEAST_SLEEP_MS = 60_000;
 
 /**
- * For how many milliseconds, `mostMs` at most, this process may send no statement; 0: not even for a minute. Notes
- * the tick, as {@link askIdleTick} does.
+ * For how many milliseconds, `mostMs` at most, this process may send no statement; 0: not even for a minute.
+ * Notes the tick, as {@link askIdleTick} does.
  * @throws when the database cannot be reached
  */
 export async function askSleep(options: IdleTickOptions, mostMs: number): Promise<number> {

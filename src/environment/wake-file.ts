@@ -1,7 +1,7 @@
-// How a process that sleeps is woken on its host: by the time of a file in the project's data folder. Who writes
-// with Tock sets it; who sleeps looks at it each second. A file serves ticks, which are no process meanwhile,
-// and has no limit of length as the path of a socket has. It exists only where a process has had `--idle`: who
-// finds none does nothing.
+// How a process that sleeps is woken on its host: by the time of a file in the project's data folder. Who
+// writes with Tock sets it; who sleeps looks at it each second. A file serves ticks, which are no process
+// meanwhile, and has no limit of length as the path of a socket has. It exists only where a process has had
+// `--idle`: who finds none does nothing.
 import { chmodSync, mkdirSync, statSync, writeFile, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../model/clock.js';

@@ -43,7 +43,9 @@ export function splitService({ service, inForce, others, vanished }: SplitServic
   };
 }
 
-/** Since the last tick or beat of all, or the end of its sleep, in milliseconds; 0 if nothing has ever ticked. */
+/**
+ * Since the last tick or beat of all, or the end of its sleep, in milliseconds; 0 if nothing has ever ticked.
+ */
 export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>): number {
   const [last] = ticks;
   return last === undefined ? 0 : at.getTime() - lastSeenAt(last).getTime();

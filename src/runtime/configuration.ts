@@ -14,7 +14,7 @@ import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { isStorable, quote } from '../model/names.js';
 import { editDistance } from '../model/nearest.js';
 import { checkService } from '../model/planning/services.js';
-import { readIdle } from '../model/sleep.js';
+import { readIdle } from '../model/sleep/sleep.js';
 import { findJobModule } from './job-module-path.js';
 
 export interface Config {
@@ -239,9 +239,13 @@ function readDatabase(read: Read, dataFolder: string): Pick<Config, 'databaseUrl
     );
   const url = readUrl(read, 'DATABASE_URL');
   const isAskedFor = named === 'embedded' || read('TOCK_DATA') !== undefined;
-  const isEmbedded = isAskedFor || (url === null && isClone() && existsSync(dataFolder));
+  const isEmbedded = isAskedFor || (url === null && isClone() && hasData(dataFolder));
   return { databaseUrl: url ?? (isEmbedded ? null : urlOfVariables(read)), isEmbedded };
 }
+
+/** Whether an embedded server was started there: its data, or a note of where they are (embedded-home.ts). */
+const hasData = (folder: string) =>
+  ['data', 'data-is-elsewhere.txt'].some(name => existsSync(path.join(folder, name)));
 
 /** What pg makes of PGHOST, PGPORT and PGDATABASE; it reads the user and the password itself. */
 function urlOfVariables(read: Read): string | null {

@@ -6,7 +6,7 @@ import { endOutput, lossSince, READER_TIMEOUT_MS, surviveLostOutput } from '../e
 import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
 import { formatDuration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import { readIdle } from '../model/sleep.js';
+import { readIdle } from '../model/sleep/sleep.js';
 import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock } from '../tock/types.js';
 import { type Config, configOfProcess, misspeltVariables } from './configuration.js';

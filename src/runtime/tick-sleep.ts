@@ -1,11 +1,12 @@
-// What a tick with `--idle` leaves on its host for the next ones: since when there has been nothing to do, and until
-// when they need not ask. Times are those of the host's clock; one that was set wrong leads to a tick too many.
+// What a tick with `--idle` leaves on its host for the next ones: since when there has been nothing to do,
+// and until when they need not ask. Times are those of the host's clock; one that was set wrong leads to a
+// tick too many.
 import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { packageVersion } from '../environment/paths.js';
 import { makeWakeFile, wokenAt } from '../environment/wake-file.js';
-import { QUIET_MS } from '../model/sleep.js';
+import { QUIET_MS } from '../model/sleep/sleep.js';
 
 /** Epoch milliseconds. */
 interface Left {
@@ -16,6 +17,9 @@ interface Left {
   readonly fingerprint: string;
   readonly wokenAt: number | null;
 }
+
+/** The tick that comes when it is time, comes a moment early or late; the next one would be a minute late. */
+const SLACK_MS = 5000;
 
 export interface TickSleep {
   /** Whether it is asleep, unless the jobs have changed. */
@@ -51,16 +55,17 @@ export function openTickSleep(
     left !== null && left.fingerprint === fingerprint && left.wokenAt === woken ? left : null;
   const asleepUntil = (fingerprint: string) => {
     const until = leftFor(fingerprint)?.asleepUntil ?? 0;
-    return until > now() && until <= now() + mostMs ? new Date(until) : null;
+    return until > now() + SLACK_MS && until <= now() + mostMs ? new Date(until) : null;
   };
   return {
     mayBeAsleep: left !== null && asleepUntil(left.fingerprint) !== null,
     asleepUntil,
     async wasIdle(fingerprint, fallAsleep) {
       const since = Math.min(leftFor(fingerprint)?.quietSince ?? now(), now());
-      const ms = now() - since >= QUIET_MS ? await fallAsleep() : 0;
+      const askedAt = now();
+      const ms = askedAt - since >= QUIET_MS ? await fallAsleep() : 0;
       // Somebody has written meanwhile: the next tick asks.
-      const until = ms > 0 && wokenAt() === woken ? now() + ms : null;
+      const until = ms > 0 && wokenAt() === woken ? askedAt + ms : null;
       writeLeft(file, { quietSince: since, asleepUntil: until, fingerprint, wokenAt: woken });
       return until === null ? null : new Date(until);
     },

@@ -38,7 +38,7 @@ import {
   type Work,
 } from '../model/operator.js';
 import type { RunRecord } from '../model/run/run-record.js';
-import { readIdle } from '../model/sleep.js';
+import { readIdle } from '../model/sleep/sleep.js';
 import { openDatabase } from '../store/connection/database.js';
 import { readFreeze } from '../store/definitions/freeze/freezes.js';
 import { listAudit } from '../store/reads/audit.js';

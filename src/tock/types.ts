@@ -273,8 +273,8 @@ export interface ShellTock extends Tock, Exec {
    */
   idleTick(options?: TickCallOptions): Promise<TickSummary | null>;
   /**
-   * Asks, over `pool`, for how many milliseconds, `mostMs` at most, nothing will be due, and notes that this process
-   * sends no statement until then. 0: not even for a minute.
+   * Asks, over `pool`, for how many milliseconds, `mostMs` at most, nothing will be due, and notes that this
+   * process sends no statement until then. 0: not even for a minute.
    */
   fallAsleep(mostMs: number, options?: TickCallOptions): Promise<number>;
   /** Of the jobs. */

@@ -37,8 +37,8 @@ const virtual = openForEach(() => {
 let folder: string;
 let daemon: Daemon;
 const start = async (options: DaemonOptions = {}) => {
-  daemon = await startIdleDaemon(virtual.engine, options, MOST, shift =>
-    startDaemon(virtual.engine, shift, undefined, BEAT),
+  daemon = await startIdleDaemon(virtual.engine, options, MOST, awake =>
+    startDaemon(virtual.engine, awake, undefined, BEAT),
   );
   await virtual.clock.advance(0);
 };

@@ -56,6 +56,10 @@ describe('ticks that may sleep', () => {
     expect(await ticks(14, { mayMs: 3 * MINUTE })).toEqual([0, 1, 2, 3, 4, 5, 8, 11, 14]);
   });
 
+  it('ask when it is time, though cron is a moment early', async () => {
+    expect(await ticks(9, { mayMs: 3 * MINUTE + 400 })).toEqual([0, 1, 2, 3, 4, 5, 8]);
+  });
+
   it('ask on where they may not sleep', async () => {
     expect(await ticks(8, { mayMs: 0 })).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
   });

@@ -58,6 +58,8 @@ export interface Surroundings {
   readonly turn?: FairTurn | null;
   /** When a worker was last seen; null: never, or too long ago. */
   readonly workerSeenAt: Date | null;
+  /** Until when what executes runs sleeps; null: it does not. Default null. */
+  readonly asleepUntil?: Date | null;
   /** Null: nothing is frozen. */
   readonly frozen: Freeze | null;
   /** Null, the default: it is not known that a worker should have taken it. */
@@ -193,7 +195,7 @@ function readableWindow(window: string, timezone: string): Window | null {
 }
 
 function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
-  const { now, queue, holders, turn, workerSeenAt, frozen, overlooked = null } = around;
+  const { now, queue, holders, turn, workerSeenAt, asleepUntil = null, frozen, overlooked = null } = around;
   const next = `Attempt ${run.attempts + 1} of ${run.maxAttempts}`;
   const failed = run.status === 'failed' ? `Attempt ${run.attempts} failed. ` : '';
   const waited = now.getTime() - run.runAt.getTime();
@@ -269,6 +271,13 @@ function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
       `${failed}${next} is due, but its queue ${run.queue} is full: ${queue.taken} of ${queue.concurrency} slots are taken.`,
       null,
       `a slot in queue ${run.queue}`,
+    );
+  if (asleepUntil !== null)
+    return say(
+      'waiting',
+      `${failed}${next} is due, and what executes runs sleeps for ${formatSpan(asleepUntil.getTime() - now.getTime())} more (--idle).`,
+      'It was enqueued where nothing wakes it; tock tick executes it now.',
+      'a worker that sleeps',
     );
   if (workerSeenAt === null || now.getTime() - workerSeenAt.getTime() > SEEN_MS)
     return say(

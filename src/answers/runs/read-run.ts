@@ -21,7 +21,7 @@ import {
   readRedirects,
   readReferences,
   readRelations,
-  readWorkerSeenAt,
+  readWorkersSeen,
 } from '../../store/reads/runs/run-detail.js';
 import { readLog } from '../../store/reads/runs/run-log.js';
 import { getRun } from '../../store/reads/runs.js';
@@ -77,7 +77,7 @@ export async function readRun(
     holders,
     turn,
     queue,
-    workerSeenAt,
+    seen,
     frozen,
     overlooked,
     relations,
@@ -95,7 +95,7 @@ export async function readRun(
     run.blockedOn === null ? nobody : readHolders(session, run.blockedOn),
     readTurn(session, run.blockedOn),
     isLive ? readHoldingQueue(session, run.queue) : null,
-    isLive ? readWorkerSeenAt(session) : null,
+    isLive ? readWorkersSeen(session) : { at: null, asleepUntil: null },
     isLive ? readFreeze(session) : null,
     isLive ? readOverlooked(session, id) : null,
     run.definition === null || run.scheduledFor === null
@@ -111,7 +111,16 @@ export async function readRun(
   ]);
   return {
     run,
-    now: explainRun(run, { now, queue, holders, turn, workerSeenAt, frozen, overlooked }),
+    now: explainRun(run, {
+      now,
+      queue,
+      holders,
+      turn,
+      workerSeenAt: seen.at,
+      asleepUntil: seen.asleepUntil,
+      frozen,
+      overlooked,
+    }),
     life: lifeOf(run, now.getTime()),
     documents,
     effects,

@@ -12,7 +12,7 @@ import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
 import { joinTags, tagsIn } from '../../model/run/tags.js';
 import { readInstant } from '../../model/schedule/instant-text.js';
 import { findZone } from '../../model/schedule/zone/zone.js';
-import { readIdle } from '../../model/sleep.js';
+import { readIdle } from '../../model/sleep/sleep.js';
 
 export function count(min: number, max: number): (text: string) => number {
   return text => {

@@ -6,6 +6,8 @@ import {
   readWorkerLoad,
   type WorkerLoad,
 } from '../../answers/workers.js';
+import { isAsleep } from '../../model/explain/tick-state.js';
+import type { LastTick } from '../../model/scheduler-view.js';
 import { Page } from '../layout/page.js';
 import { Empty, RunLink, Sheet, Time } from '../layout/parts.js';
 import { numberText, relativeText, spanText } from '../layout/text.js';
@@ -32,7 +34,7 @@ export function addWorkersPage(app: App): void {
         <Silent view={view} workers={workers} />
         <OrphanWarning view={view} orphans={orphans} />
         {workers.length === 0 ? (
-          <NoWorkers />
+          <NoWorkers view={view} ticks={ticks} />
         ) : (
           <>
             <WorkerFigures workers={workers} />
@@ -49,7 +51,17 @@ export function addWorkersPage(app: App): void {
   });
 }
 
-function NoWorkers() {
+function NoWorkers({ view, ticks }: { readonly view: View; readonly ticks: readonly LastTick[] }) {
+  const asleep = ticks.find(tick => isAsleep(tick, view.now));
+  if (asleep?.asleepUntil)
+    return (
+      <Empty title="What executes runs sleeps">
+        <p>
+          {asleep.host} is asleep until <Time view={view} at={asleep.asleepUntil} /> (<code>--idle</code>), or
+          until a Tock of the same project writes there.
+        </p>
+      </Empty>
+    );
   return (
     <Empty title="No worker is at work">
       <p>

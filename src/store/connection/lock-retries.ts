@@ -4,7 +4,9 @@ import { isLockTimeout } from './errors.js';
 
 /** Short, but tried several times: while we wait for a lock, all later statements wait behind us. */
 export const LOCK_TIMEOUT = '500ms';
-/** A process that is stopped amid such a transaction holds its locks no longer than the server lets it idle. */
+/**
+ * A process that is stopped amid such a transaction holds its locks no longer than the server lets it idle.
+ */
 const SHORT_LOCKS = `select set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('idle_in_transaction_session_timeout', '10s', true)`;
 const PAUSES_MS = [250, 500, 1000, 2000];
 

@@ -6,7 +6,7 @@ import { defineJob, defineQueue } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { readRetentionOption } from '../../../src/model/planning/retention.js';
 import type { AlertLimits } from '../../../src/store/alerts/conditions.js';
-import { readNextWake } from '../../../src/store/reads/next-wake.js';
+import { readNextWake } from '../../../src/store/reads/next-due.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns } from '../../support/runs.js';
 import { reuseTestTock } from '../../support/test-tock.js';

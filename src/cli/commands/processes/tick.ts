@@ -1,6 +1,6 @@
 // `tock tick`: one tick by hand, the same as dist/tick.js.
 import type { Command } from 'commander';
-import { readIdle } from '../../../model/sleep.js';
+import { readIdle } from '../../../model/sleep/sleep.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import { ALLOW_VANISHING, EMBEDDED, IDLE, SERVICE } from '../../flags/common-flags.js';
 import { count, duration, examples, withJson } from '../../flags/flags.js';

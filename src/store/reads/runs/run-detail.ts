@@ -4,6 +4,8 @@ import { sql } from 'kysely';
 import type { RunStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, runQuery, selectedInstant } from '../../connection/query.js';
+import { statement } from '../../connection/statement.js';
+import { instant } from '../../connection/values/readable-instant.js';
 
 /** A document as JSON text: numbers have the digits that they are stored with. */
 export interface Document {
@@ -127,18 +129,29 @@ export async function readHoldingQueue(session: Session, name: string): Promise<
   return { ...queue, rate };
 }
 
-/** When a tick, daemon or other worker was last seen; null: never. */
-export async function readWorkerSeenAt(session: Session): Promise<Date | null> {
-  const registered = db
-    .selectFrom('tock.registrations')
-    .select(eb => eb.fn.max<Date | null>('seen_at').as('at'))
-    .where('is_current', '=', true);
-  const query = db
-    .selectFrom('tock.workers')
-    .select(eb =>
-      selectedInstant(sql<Date | null>`greatest(${registered}, ${eb.fn.max('seen_at')})`).as('at'),
-    );
-  return (await firstRow(session, query))?.at ?? null;
+/** When what executes runs was there last, and until when it sleeps. */
+export interface WorkersSeen {
+  /** A tick, daemon or other worker; null: none was ever there. */
+  readonly at: Date | null;
+  /**
+   * Nothing was there since they fell asleep (`--idle`): when the first of them wakes up; null: none sleeps.
+   */
+  readonly asleepUntil: Date | null;
+}
+
+const READ_WORKERS_SEEN = statement<object, WorkersSeen>(
+  'read-workers-seen',
+  `
+with seen as (
+  select greatest((select max(seen_at) from tock.registrations where is_current), (select max(seen_at) from tock.workers)) as at
+)
+select ${instant('s.at')} as at,
+  ${instant('(select min(t.asleep_until) from tock.ticks t where t.asleep_until > tock.now() and t.at >= s.at)')} as "asleepUntil"
+from seen s`,
+);
+
+export async function readWorkersSeen(session: Session): Promise<WorkersSeen> {
+  return (await READ_WORKERS_SEEN.first(session, {})) ?? { at: null, asleepUntil: null };
 }
 
 /** The slots that a run holds, by their keys. */

@@ -116,8 +116,9 @@ export function isQueueOpen(queue: string, at = 'tock.now()'): string {
 }
 
 /**
- * When the hours of a queue that is closed by them begin next; over its row. If its clock is put forward before, by
- * the wall; if it is put back, by the span until then: it may be earlier, as the second of two equal times.
+ * When the hours of a queue that is closed by them begin next; over its row. If its clock is put forward
+ * before, by the wall; if it is put back, by the span until then: it may be earlier, as the second of two
+ * equal times.
  */
 export function opensAt(queue: string): string {
   const local = `(tock.now() at time zone ${queue}.timezone)`;

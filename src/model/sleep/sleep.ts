@@ -1,6 +1,6 @@
 // When a process that may sleep does: the option `--idle`, and for how long there has been no work.
-import { type Duration, parseDuration } from './duration.js';
-import { TockError } from './errors.js';
+import { type Duration, parseDuration } from '../duration.js';
+import { TockError } from '../errors.js';
 
 /** So long without work, and a process with `--idle` sleeps. */
 export const QUIET_MS = 300_000;
@@ -22,7 +22,9 @@ export function readIdle(idle: Duration, what: string): number {
   );
 }
 
-/** What tells that there was work: how many runs were claimed, and when somebody on the host wrote with Tock. */
+/**
+ * What tells that there was work: how many runs were claimed, and when somebody on the host wrote with Tock.
+ */
 export interface Signs {
   readonly claimed: number;
   readonly wokenAt: number | null;
