@@ -86,6 +86,7 @@ describe('a daemon that may sleep', () => {
     const busy = [...secondsWithStatements()].filter(second => second * 1000 > SLEEPS_AT);
     expect(busy.length).toBeLessThanOrEqual(looks * 11);
     expect(sentBetween(SLEEPS_AT, SLEEPS_AT + MOST - 1)).toEqual([]);
+    expect(await test.sql('select silences from tock.ticks')).toEqual([{ silences: null }]);
   });
 
   it('wakes for a run whose time comes, starts it then, and is awake for five minutes', async () => {

@@ -89,10 +89,10 @@ export async function readRegistrations(
   const query = db
     .selectFrom('tock.registrations')
     .select(['service', 'fingerprint', 'is_current', 'queues', 'fair_jobs'])
-    .select(eb => [
+    .select([
       sql<boolean>`${sql.raw(LAST_SEEN)} < tock.now() - ${STALE_AFTER}::interval`.as('is_stale'),
       sql<boolean>`${sql.raw(IS_AHEAD)}`.as('is_ahead'),
-      epochMs(eb.ref('seen_at')).as('seen_ms'),
+      epochMs(sql<Date>`${sql.raw(LAST_SEEN)}`).as('seen_ms'),
     ])
     .where(eb =>
       eb.or([

@@ -198,6 +198,18 @@ describe('register', () => {
     expect(await old.register()).toMatchObject({ status: 'registered', changed: ['a'] });
   });
 
+  it('does not let an old version win back from a new one that sleeps, before five minutes after its sleep', async () => {
+    const old = test.another({ jobs: [job('a', { cron: '0 1 * * *' })] });
+    const fresh = test.another({ jobs: [job('a', { cron: '0 2 * * *' })] });
+    await old.register();
+    await fresh.tick();
+    await test.sql(`update tock.ticks set asleep_until = tock.now() + interval '15 minutes'`);
+    await test.advance('19m');
+    expect(await old.register()).toMatchObject({ status: 'superseded' });
+    await test.advance('2m');
+    expect(await old.register()).toMatchObject({ status: 'registered', changed: ['a'] });
+  });
+
   const minutes = async (name: string) => {
     const rows = await test.sql<{ minute: string }>(
       `select to_char(r.scheduled_for at time zone 'UTC', 'HH24:MI') as minute
