@@ -165,15 +165,15 @@ export async function askWhetherIdle(
 // due.
 
 /**
- * Whether a transaction that has written to Tock's tables has not ended. What it commits is due without
- * anybody having been told.
+ * Whether a transaction that has written to Tock's tables has not ended, one that is prepared included. What
+ * it commits is due without anybody having been told. A vacuum locks indexes so, and commits nothing.
  */
 const IS_WRITTEN = statement<object, { readonly isWritten: boolean }>(
   'is-written',
   `select exists (select from pg_locks l join pg_class c on c.oid = l.relation
-    where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.pid <> pg_backend_pid()
+    where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.pid is distinct from pg_backend_pid()
       and l.database = (select d.oid from pg_database d where d.datname = current_database())
-      and c.relnamespace = (select n.relnamespace from pg_class n where n.oid = 'tock.job_runs_live'::regclass)) as "isWritten"`,
+      and c.relkind in ('r', 'p') and c.relnamespace = (select n.relnamespace from pg_class n where n.oid = 'tock.job_runs_live'::regclass)) as "isWritten"`,
 );
 
 /** Whose alerts are asked about; null: this process evaluates none. */
