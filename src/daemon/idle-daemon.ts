@@ -5,7 +5,7 @@ import { alertLimits } from '../engine/alerts/limits.js';
 import type { Engine } from '../engine/engine.js';
 import { askSleep, type IdleTickOptions, noteOwnSleep } from '../engine/idle-tick.js';
 import { noteOwnStop } from '../engine/note-tick.js';
-import { makeWakeFile, wokenAt } from '../environment/wake-file.js';
+import { makeWakeFile, mayBeWoken, wokenAt } from '../environment/wake-file.js';
 import { formatDuration } from '../model/duration.js';
 import { addTo, noOutcomes, type OutcomeCounts, unfinished } from '../model/run/outcome-counts.js';
 import { nextQuiet, QUIET_MS, type Quiet } from '../model/sleep/sleep.js';
@@ -80,7 +80,10 @@ class IdleDaemon implements Daemon {
     this.askSleep = refusableStep(
       engine,
       { name: 'sleep', consequence: 'this daemon cannot find out whether it may sleep' },
-      () => askSleep(options.question, options.mostMs),
+      async () => {
+        makeWakeFile();
+        return await askSleep(options.question, options.mostMs);
+      },
     );
     this.awake = first;
     this.quiet = { claimed: 0, wokenAt: wokenAt(), since: engine.clock.now() };
@@ -111,19 +114,23 @@ class IdleDaemon implements Daemon {
   private async work(): Promise<Error | null> {
     const { logger } = this.engine;
     for (;;) {
-      const ms = await this.untilSleep();
-      if (ms === null) return this.isStopped ? null : await this.awake.ended;
+      const until = await this.untilSleep();
+      if (until === null) return this.isStopped ? null : await this.awake.ended;
       await this.awake.rest();
       this.isAwake = false;
       if (this.isStopped) return null;
+      const ms = until - this.engine.clock.now();
       await noteOwnSleep(this.options.question, ms).catch((error: unknown) =>
         logger.debug(
           { event: 'sleep.unnoted', error: String(error) },
           'the sleep could not be put on record',
         ),
       );
-      logger.info({ event: 'sleep.begun', ms }, `nothing is due: asleep for ${formatDuration(ms)}`);
-      const why = await this.sleep(ms);
+      logger.info(
+        { event: 'sleep.begun', ms },
+        `nothing is due: asleep for ${formatDuration(Math.max(0, Math.round(ms)))}`,
+      );
+      const why = await this.sleep(until);
       if (this.isStopped) return null;
       logger.info({ event: 'sleep.ended', why }, `awake: ${why}`);
       const cause = await this.wakeUp();
@@ -131,7 +138,7 @@ class IdleDaemon implements Daemon {
     }
   }
 
-  /** For how long it may sleep, once it may; null: it has ended while it was awake, or is to. */
+  /** Until when it may sleep, once it may; null: it has ended while it was awake, or is to. */
   private async untilSleep(): Promise<number | null> {
     const over = new AbortController();
     void this.awake.ended.then(() => over.abort());
@@ -140,26 +147,28 @@ class IdleDaemon implements Daemon {
       await this.pause(LOOK_MS, signal);
       if (signal.aborted) return null;
       if (!this.isQuiet()) continue;
+      const askedAt = this.engine.clock.now();
       // While the database is away, it says so itself, and waits for it.
       const ms = (await this.askSleep().catch(() => null)) ?? 0;
-      if (ms > 0 && this.isQuiet()) return ms;
+      if (ms > 0 && this.isQuiet()) return askedAt + ms;
     }
   }
 
   private isQuiet(): boolean {
     const { outcomeCounts } = this;
     const now = this.engine.clock.now();
+    // Somebody may have deleted it; if it cannot be made, `askSleep` says so.
+    if (wokenAt() === null) mayBeWoken();
     const signs = { claimed: outcomeCounts.claimed, wokenAt: wokenAt() };
     this.quiet = nextQuiet(this.quiet, signs, unfinished(outcomeCounts) > 0, now);
     return now - this.quiet.since >= QUIET_MS;
   }
 
   /** Returns why it has ended. */
-  private async sleep(ms: number): Promise<string> {
+  private async sleep(until: number): Promise<string> {
     const { clock } = this.engine;
-    const until = clock.now() + ms;
     // While the host is suspended the steady clock stands still.
-    const hostUntil = Date.now() + ms;
+    const hostUntil = Date.now() + until - clock.now();
     while (clock.now() < until && Date.now() < hostUntil && !this.isStopped) {
       if (wokenAt() !== this.quiet.wokenAt) return 'something on this host has written with Tock';
       await this.pause(Math.min(WOKEN_MS, Math.max(1, until - clock.now())), this.stopping.signal);

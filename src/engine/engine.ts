@@ -46,6 +46,8 @@ export interface Engine {
   readonly relay?: RelaySeam | undefined;
   /** What handlers get of the Tock that executes them, for no operator. */
   readonly forHandlers: () => HandlerMethods;
+  /** Wakes who sleeps on this host (`--idle`): something is written that it may have to do with. */
+  readonly wakeHost: () => void;
   /** For whom it acts; null: the app itself, which may do everything. */
   readonly operator: Operator | null;
   /** Who the app is in the audit; null: the role of the database. */

@@ -110,8 +110,9 @@ const LEAST_SLEEP_MS = 60_000;
  * @throws when the database cannot be reached
  */
 export async function askSleep(options: IdleTickOptions, mostMs: number): Promise<number> {
-  const { session, alerts = null } = options;
-  const ms = Math.min(mostMs, await readNextWake(session, { ...processIdentity(), alerts }));
+  const { session, alerts = null, queues = null, service: ownService } = options;
+  const { host, folder } = processIdentity();
+  const ms = Math.min(mostMs, await readNextWake(session, { host, folder, queues, ownService, alerts }));
   return ms >= LEAST_SLEEP_MS && (await askIdleTick(options)) !== null ? ms : 0;
 }
 

@@ -29,9 +29,23 @@ export function makeWakeFile(): void {
   writeFileSync(file, '', { flag: 'r+' });
 }
 
-/** When somebody on this host last wrote with Tock, as the file system has it; null: there is no file. */
+/** {@link makeWakeFile}, and whether it could. */
+export function mayBeWoken(): boolean {
+  try {
+    makeWakeFile();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** When somebody on this host last wrote with Tock, as the file system has it; null: the file cannot be seen. */
 export function wokenAt(): number | null {
-  return statSync(wakeFile(), { throwIfNoEntry: false })?.mtimeMs ?? null;
+  try {
+    return statSync(wakeFile()).mtimeMs;
+  } catch {
+    return null;
+  }
 }
 
 /** Who sleeps wakes up within a second. At most once a second; never fails, and is not waited for. */

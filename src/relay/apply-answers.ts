@@ -50,6 +50,7 @@ export async function applyAnswers(engine: Engine, answers: readonly RelayAnswer
   await apply.fail(of('failed', first).map(failureOf));
   await apply.succeedEach(of('succeeded', later).map(successOf));
   await apply.fail(of('failed', later).map(failureOf));
+  engine.wakeHost();
   return applied;
 }
 

@@ -169,6 +169,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     hooks,
     workers,
     forHandlers: () => tock,
+    wakeHost: () => undefined,
     operator: null,
     appName: null,
   };

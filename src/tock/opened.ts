@@ -82,6 +82,7 @@ export function openTock(options: OptionsWithPool, read: ReadOptions): OpenedToc
     tracing,
     alerting,
     forHandlers: () => ofHandlers,
+    wakeHost: createWaker(clock),
   };
   const daemons = new Set<Stoppable>();
   const ends = createRunEnds(engine);
@@ -91,7 +92,6 @@ export function openTock(options: OptionsWithPool, read: ReadOptions): OpenedToc
     daemons,
     ends,
     feed: createChangeFeed(engine, ends),
-    wake: createWaker(clock),
     kind: read.kind,
     open: () => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
@@ -114,8 +114,6 @@ interface Shared {
   readonly daemons: Set<Stoppable>;
   readonly ends: RunEnds;
   readonly feed: ChangeFeed;
-  /** Wakes who sleeps on this host: something is about to be written. */
-  readonly wake: () => void;
   /** Whose ticks they are. */
   readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
@@ -132,7 +130,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
   /** The engine that acts for the operator, whose role suffices. */
   const may = (action: Action): Engine => {
     requireRole(operator, action);
-    shared.wake();
+    acting.wakeHost();
     return open();
   };
   /** The engine that acts for no operator: what handlers do is not an operator's action. */

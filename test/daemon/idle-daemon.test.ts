@@ -1,5 +1,5 @@
 // A daemon that sleeps, in virtual time: when it has no connection and sends no statement, and what wakes it.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -7,6 +7,8 @@ import { type Daemon, type DaemonOptions, startDaemon } from '../../src/daemon/d
 import { startIdleDaemon } from '../../src/daemon/idle-daemon.js';
 import { createWaker } from '../../src/environment/wake-file.js';
 import { defineJob } from '../../src/index.js';
+import { tickState } from '../../src/model/explain/tick-state.js';
+import { DEFAULT_LIMITS } from '../../src/model/problems.js';
 import { collectLines } from '../support/lines.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
@@ -21,13 +23,15 @@ const SLEEPS_AT = 5 * MINUTE;
 const BEAT = { expression: '0 0 29 2 *' };
 
 let begun: number[];
+let slowRestMs: number;
 const noted = defineJob({
   name: 'noted',
   run: () => {
     begun.push(virtual.clock.now());
   },
 });
-const JOBS = [noted];
+const second = defineJob({ name: 'second', queue: 'b', run: () => void begun.push(virtual.clock.now()) });
+const JOBS = [noted, second];
 let log = collectLines();
 const test = openForEach(() => reuseTestTock(JOBS));
 const virtual = openForEach(() => {
@@ -37,13 +41,19 @@ const virtual = openForEach(() => {
 let folder: string;
 let daemon: Daemon;
 const start = async (options: DaemonOptions = {}) => {
-  daemon = await startIdleDaemon(virtual.engine, options, MOST, awake =>
-    startDaemon(virtual.engine, awake, undefined, BEAT),
-  );
+  daemon = await startIdleDaemon(virtual.engine, options, MOST, async awake => {
+    const started = await startDaemon(virtual.engine, awake, undefined, BEAT);
+    const rest = async () => {
+      await started.rest();
+      if (slowRestMs > 0) await virtual.clock.sleep(slowRestMs);
+    };
+    return { ...started, rest };
+  });
   await virtual.clock.advance(0);
 };
 beforeEach(() => {
   begun = [];
+  slowRestMs = 0;
   folder = mkdtempSync(path.join(tmpdir(), 'tock-idle-'));
   vi.stubEnv('TOCK_DATA', folder);
 });
@@ -162,5 +172,92 @@ describe('a daemon that may sleep', () => {
     await start();
     await virtual.clock.advance(10 * MINUTE);
     expect(events()).toEqual(['sleep.off']);
+  });
+
+  it('is woken after its folder was deleted, as often as that may be', async () => {
+    await start();
+    await virtual.clock.advance(6 * MINUTE);
+    rmSync(folder, { recursive: true });
+    await virtual.clock.advance(6 * MINUTE);
+    expect(events()).toEqual(['sleep.begun', 'sleep.ended', 'sleep.begun']);
+    await test.another().enqueue('noted');
+    await expect.poll(() => readWritten()).not.toBe('');
+    await virtual.clock.advance(1000);
+    expect(begun.length).toBe(1);
+  });
+
+  it('is awake where the file can no longer be looked at', async () => {
+    await start();
+    await virtual.clock.advance(6 * MINUTE);
+    rmSync(path.join(folder, 'wake'));
+    symlinkSync('wake', path.join(folder, 'wake'));
+    await virtual.clock.advance(10 * MINUTE);
+    expect(events()).toEqual(['sleep.begun', 'sleep.ended', 'sleep.failed']);
+  });
+
+  it('wakes when it is time, however long it takes to fall asleep', async () => {
+    slowRestMs = 20_000;
+    await start();
+    await test.tock.enqueue('noted', {}, { runAt: at(11 * MINUTE) });
+    await virtual.clock.advance(12 * MINUTE);
+    expect(begun).toEqual([11 * MINUTE]);
+  });
+
+  it('that was killed after hours of sleep is missed as soon as one that never slept', async () => {
+    await start();
+    await virtual.clock.advance(3 * 60 * MINUTE);
+    // Then it is awake, and dies.
+    await test.another().enqueue('noted');
+    await expect.poll(() => readWritten()).not.toBe('');
+    await virtual.clock.advance(2000);
+    const [tick] = await test
+      .another()
+      .status()
+      .then(({ ticks }) => ticks);
+    if (tick === undefined) throw new Error('no tick is on record');
+    const stateAfter = (ms: number) =>
+      tickState(tick, new Date(tick.at.getTime() + ms), DEFAULT_LIMITS.silentTickMs);
+    expect([stateAfter(4 * MINUTE), stateAfter(6 * MINUTE)]).toEqual(['ticking', 'silent']);
+  });
+
+  it.each([
+    [
+      'the follower of a run that another process of its host executes',
+      async () => {
+        const other = await startDaemon(
+          { ...virtual.engine, wakeHost: createWaker(virtual.clock), workers: new Set() },
+          { queues: ['default'] },
+          undefined,
+          BEAT,
+        );
+        await virtual.clock.advance(10_000);
+        const stopped = other.stop();
+        await virtual.clock.advance(MINUTE);
+        await stopped;
+      },
+    ],
+    [
+      'the follower of a run that the app executes in a tick',
+      () => test.another().tick({ queues: ['default'] }),
+    ],
+  ])('is woken by %s', async (_, execute) => {
+    await test.tock.enqueueFlow({ a: { job: 'noted' }, b: { job: 'second', after: ['a'] } } as never);
+    await start({ queues: ['b'] });
+    await virtual.clock.advance(7 * MINUTE);
+    expect(events()).toEqual(['sleep.begun']);
+    await execute();
+    await expect.poll(() => readWritten()).not.toBe('');
+    await virtual.clock.advance(5000);
+    expect(begun.length).toBe(2);
+  });
+
+  it('is woken by a schedule that the app registers', async () => {
+    await start();
+    await virtual.clock.advance(7 * MINUTE);
+    const each = defineJob({ name: 'each', schedule: { cron: '* * * * *' }, run: () => undefined });
+    await test.another({ jobs: [...JOBS, each] }).register();
+    await expect.poll(() => readWritten()).not.toBe('');
+    await virtual.clock.advance(1000);
+    expect(events()).toEqual(['sleep.begun', 'sleep.ended']);
   });
 });

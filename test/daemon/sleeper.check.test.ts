@@ -100,6 +100,7 @@ const engineOf = (): Engine => ({
   isolation: null,
   hooks: {},
   forHandlers: noMethods,
+  wakeHost: () => undefined,
   operator: null,
   appName: null,
   workers: new Set(),

@@ -25,6 +25,7 @@ export const engineOver = (
   isolation: null,
   hooks: {},
   forHandlers: noMethods,
+  wakeHost: () => undefined,
   operator: null,
   appName: null,
   workers: new Set(),

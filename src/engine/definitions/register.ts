@@ -96,6 +96,7 @@ export async function register(engine: Engine): Promise<RegisterResult> {
   await reportQueues(engine, queues);
   if (wasAhead) await reportClock(engine);
   if (result.status === 'superseded') noteSuperseded(engine);
+  else engine.wakeHost();
   engine.logger.info({ event: `definitions.${result.status}`, ...result }, sentence(result));
   return result;
 }

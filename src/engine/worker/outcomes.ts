@@ -304,6 +304,7 @@ export class Outcomes {
       this.passing.end(passingOn, claimed.length);
       accept(claimed, sentAt);
     }
+    engine.wakeHost();
     let gone = lost;
     try {
       if (mayBeWritten && lost.size > 0) gone = await this.withoutWritten(entries, lost);

@@ -19,8 +19,8 @@ const MAX_LOOKED_AT = 10_000;
 
 const ms = (value: string) => `${value} * interval '1 millisecond'`;
 
-/** Running attempts over the `max_duration_ms` of their definition; of one-off runs, of their job's. */
-export const LONG_RUNS = `select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+/** Running attempts that have a `max_duration_ms` by their definition; one-off runs by their job's. */
+const LONG_RUNS_FROM = `select r.id, r.job, r.definition_id, r.started_at, m.max_ms, r.started_at + ${ms('m.max_ms')} as ends_at
   from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and ${liesIn('l', 'p')} and l.run_at <= tock.now()
@@ -29,7 +29,10 @@ export const LONG_RUNS = `select r.id, r.job, r.definition_id, r.started_at, m.m
     select coalesce((select d.max_duration_ms from tock.job_definitions d where d.id = r.definition_id),
       (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
   ) m
-  where r.status = 'running' and r.started_at < tock.now() - ${ms('m.max_ms')}`;
+  where r.status = 'running'`;
+
+/** Those that run for longer. */
+export const LONG_RUNS = `${LONG_RUNS_FROM} and r.started_at < tock.now() - ${ms('m.max_ms')}`;
 
 /** When a queue's hours last began; over its row. */
 function openedAt(queue: string): string {
@@ -88,16 +91,18 @@ export const ALERTS_DUE = `(exists (select from tock.alert_events)
 
 /**
  * When alerts are to be evaluated next, as far as time alone decides; those that are due are not counted.
- * Null: never. Runs that run for too long aside: their leases end before. Uses the parameters of
- * {@link AlertLimits}, and :host and :folder, which nobody else need miss.
+ * Null: never. Uses the parameters of {@link AlertLimits}, and :host and :folder, which nobody else need miss.
  */
 export const NEXT_ALERT = `least((select c.check_at from tock.alert_clock c where c.check_at > tock.now()),
     case when :asksLate::boolean then (select min(w.check_at) from tock.alert_watches w where w.check_at > tock.now()) end,
-    (select min(w.run_at) + ${ms(':waitMs::float8')} from queue_lanes p cross join lateral (
-      select r.run_at from tock.job_runs_live r
-      where r.blocked_on is null and ${liesIn('r', 'p')} and r.status in (${statuses('claim')})
-        and r.run_at <= tock.now() and r.run_at > tock.now() - ${ms(':waitMs::float8')}
-      order by r.run_at, r.id limit 1) w
-      where p.queue <> '${ALERT_QUEUE}' and (:waitQueues::text[] is null or p.queue = any(:waitQueues::text[]))),
+    case when :asksDuration::boolean then (select min(l.ends_at) from (${LONG_RUNS_FROM}) l where l.ends_at > tock.now()) end,
+    (select min(w.waits_until) from (select greatest(r.run_at + ${ms(`(:waitMs::float8 + ${frozenMsSince('r.run_at')})`)},
+        case when q.active_window is not null and ${isQueueOpen('q')} then ${openedAt('q')} + ${ms(':waitMs::float8')} end) as waits_until
+      from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
+        select r.run_at from tock.job_runs_live r
+        where r.blocked_on is null and ${liesIn('r', 'p')} and r.status in (${statuses('claim')}) and r.run_at <= tock.now()
+        order by r.run_at, r.id limit 1) r
+      where :waitMs::float8 is not null and p.queue <> '${ALERT_QUEUE}' and (:waitQueues::text[] is null or p.queue = any(:waitQueues::text[]))) w
+      where w.waits_until > tock.now()),
     (select min(h.at) + ${ms(':silentMs::float8')} from (${EXPECTED_HOSTS}) h
       where h.at > tock.now() - ${ms(':silentMs::float8')} and (h.host, h.folder) <> (:host, :folder)))`;

@@ -27,6 +27,9 @@ export const SILENCE_SECONDS = 100;
 /** Until when a host that sleeps has announced that it does, or when it ticked last; over its row. */
 export const lastTickOf = (tick: string): string => `greatest(${tick}.at, ${tick}.asleep_until)`;
 
+/** Over `t`: a sleep counts as a tick a minute, or who sleeps much would be missed late. */
+const SLEPT_MINUTES = `coalesce(greatest(0, extract(epoch from least(t.asleep_until, tock.now()) - t.at) / 60)::bigint, 0)`;
+
 /**
  * Notes a tick, unless one was noted in the last half minute: then it reads one row and writes nothing.
  * A silence of its own, if longer than usual, is kept for a week.
@@ -39,7 +42,7 @@ export const noteTickFrom = (source: string, condition: string): string => `
     select from tock.ticks n where n.host = :host and n.folder = :folder and n.kind = :kind and n.service = :service
       and n.fingerprint = :fingerprint and n.version = :version and n.node = :node
       and n.stopped_at is null and n.asleep_until is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
-  on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+  on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1 + ${SLEPT_MINUTES}, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
     node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null, asleep_until = null,
     silences = case when tock.now() - ${lastTickOf('t')} > greatest(interval '${SILENCE_SECONDS} seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(${lastTickOf('t')}, tock.now(), '()')))

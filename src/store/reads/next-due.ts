@@ -8,6 +8,8 @@ import { msBetween } from '../connection/values/readable-instant.js';
 import { FROZEN_UNTIL, IS_FROZEN, NOT_BEFORE } from '../definitions/freeze/frozen.js';
 import { noteKeptFrom, noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
+  closesAt,
+  isClaimable,
   isLeft,
   isNamed,
   isQueueOpen,
@@ -24,6 +26,7 @@ import { WAITS_FOR_CODE } from '../runs/claim/waiting/claim-waiting.js';
 import { IS_FAIR_DUE, NEXT_FAIR, READY_SCOPES } from '../runs/fair/ready.js';
 import { HAS_OFFERABLE } from '../runs/hand-off/offers.js';
 import { NEEDS_REAPING } from '../runs/reap/reapable.js';
+import { isWorkerAlive } from '../runs/workers/alive.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
 const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;
@@ -176,12 +179,25 @@ const IS_WRITTEN = statement<object, { readonly isWritten: boolean }>(
       and c.relkind in ('r', 'p') and c.relnamespace = (select n.relnamespace from pg_class n where n.oid = 'tock.job_runs_live'::regclass)) as "isWritten"`,
 );
 
-/** Whose alerts are asked about; null: this process evaluates none. */
+/** What of the process that may sleep decides. */
 export interface WakeQuestion extends Pick<Ticker, 'host' | 'folder'> {
+  /** From which it claims; null: all. */
+  readonly queues: readonly string[] | null;
+  readonly ownService: string;
+  /** What its alerts ask about; null: it evaluates none. */
   readonly alerts: AlertLimits | null;
 }
 
-type WakeAsked = Pick<Ticker, 'host' | 'folder'> & AlertLimits & { readonly asksAlerts: boolean };
+type WakeAsked = Omit<WakeQuestion, 'alerts'> & AlertLimits & { readonly asksAlerts: boolean };
+
+/**
+ * When workers of other services, to which due runs are left, may be taken for dead; null: none are left. This
+ * process executes these runs from then on.
+ */
+const LEFT_UNTIL = `case when exists (select from queue_lanes p cross join lateral (
+      select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')} order by r.run_at, r.id limit 1) d where ${isLeft('p.queue')})
+    then (select min(w.seen_at + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds') from tock.workers w
+      where w.service <> :ownService and ${isWorkerAlive('w')}) end`;
 
 const NEXT_WAKE = statement<WakeAsked, { readonly ms: number | null }>(
   'next-wake',
@@ -196,8 +212,9 @@ select ${msFromNow(`least(
       select r.locked_until from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
         and r.run_at <= tock.now() and r.status = 'running') l),
     (select min(least(q.override_ends_at, q.paused_until)) from tock.job_queues q),
-    (select min(${opensAt('q')}) from (select distinct queue from queue_lanes) p join tock.job_queues q on q.name = p.queue
-      where q.active_window is not null and not (${isQueueOpen('q')})),
+    (select min(case when not (${isQueueOpen('q')}) then ${opensAt('q')} when q.relayed_to = '${SQL_RELAY}' then ${closesAt('q')} end)
+      from tock.job_queues q where q.active_window is not null),
+    ${LEFT_UNTIL},
     (select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null),
     ${NEXT_OPENING}, (select u.at from tock.upkeep u where u.kind = 'retention' and u.at > tock.now()),
     case when :asksAlerts::boolean then ${NEXT_ALERT} end)`)} as ms`,
@@ -218,12 +235,9 @@ const NO_LIMITS: AlertLimits = {
  * of those that this process leaves to others. Infinity: there is no such time. Zero while a transaction has
  * written and has not ended.
  */
-export async function readNextWake(
-  session: Session,
-  { host, folder, alerts }: WakeQuestion,
-): Promise<number> {
+export async function readNextWake(session: Session, { alerts, ...who }: WakeQuestion): Promise<number> {
   // In a statement of its own, before: the next one sees all that was committed until then.
   if ((await IS_WRITTEN.first(session, {}))?.isWritten !== false) return 0;
-  const asked = { host, folder, asksAlerts: alerts !== null, ...(alerts ?? NO_LIMITS) };
+  const asked = { ...who, asksAlerts: alerts !== null, ...(alerts ?? NO_LIMITS) };
   return (await NEXT_WAKE.first(session, asked))?.ms ?? Number.POSITIVE_INFINITY;
 }

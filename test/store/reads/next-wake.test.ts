@@ -17,7 +17,26 @@ const AT = 20 * MINUTE;
 const later = (ms: number) => new Date(Date.parse(NOW) + ms).toISOString();
 
 const plain = defineJob({ name: 'plain', run: () => undefined });
-const jobs = [plain];
+const long = defineJob({ name: 'long', expect: { maxDuration: '20m' }, run: () => undefined });
+const fair = defineJob({
+  name: 'fair',
+  queue: 'limited',
+  fair: { key: '$.t' },
+  run: (_ctx, _payload: { t: string }) => undefined,
+});
+const jobs = [plain, long, fair];
+/** A run that a worker of another host executes. */
+const running = (leaseEnds: number, more: object = {}) => ({
+  status: 'running',
+  run_at: later(-MINUTE),
+  locked_by: WORKER,
+  locked_until: later(leaseEnds),
+  started_at: NOW,
+  attempts: 1,
+  fence: 1,
+  ...more,
+});
+const WORKER = '00000000-0000-4000-8000-000000000001';
 const queues = [defineQueue({ name: 'limited', rate: { count: 1, per: '20m' } })];
 const { test, database } = storeTest(NOW, () => reuseTestTock(jobs, { queues }));
 
@@ -38,7 +57,7 @@ beforeEach(async () => {
   await test.tock.tick();
 });
 
-const wakesIn = () => readNextWake(database, { ...WHO, alerts });
+const wakesIn = () => readNextWake(database, { ...WHO, queues: null, ownService: '', alerts });
 const isIdleAt = async (ms: number) => {
   await test.setClock(later(ms));
   const question: IdleTickOptions = {
@@ -68,19 +87,7 @@ describe('readNextWake', () => {
       () => addRuns(test, { run_at: later(2 * AT) }, { run_at: later(AT), priority: 9 }),
     ],
     ['a retry', () => addRuns(test, { status: 'failed', attempts: 1, run_at: later(AT) })],
-    [
-      'the end of a lease',
-      () =>
-        addRuns(test, {
-          status: 'running',
-          run_at: later(-MINUTE),
-          locked_by: '00000000-0000-4000-8000-000000000001',
-          locked_until: later(AT),
-          started_at: later(-MINUTE),
-          attempts: 1,
-          fence: 1,
-        }),
-    ],
+    ['the end of a lease', () => addRuns(test, running(AT))],
     [
       'the end of a pause of a queue',
       async () => {
@@ -121,6 +128,23 @@ describe('readNextWake', () => {
         await test.tock.tick();
       },
     ],
+    [
+      'the opening of a queue in which only runs of fair keys wait',
+      async () => {
+        await test.tock.queues.set('limited', { window: '12:20-13:00', timezone: 'UTC' });
+        await test.tock.enqueue(fair, { t: 'a' });
+        await test.tock.tick();
+      },
+    ],
+    [
+      'the closing of a queue that is relayed to sql',
+      async () => {
+        await test.tock.queues.set('given', { relay: 'sql', window: '11:00-12:20', timezone: 'UTC' });
+        await test.tock.enqueue('plain', undefined, { queue: 'given' });
+        await test.tock.tick();
+        expect(await test.sql('select count(*)::int as n from tock.job_offers')).toEqual([{ n: 1 }]);
+      },
+    ],
   ])('is the time of %s: before nothing is due, then something is', async (_, prepare) => {
     await prepare();
     expect(await wakesIn()).toBe(AT);
@@ -153,6 +177,29 @@ describe('readNextWake', () => {
           await test.tock.enqueue('plain');
         },
       ],
+      [
+        'a run that runs for too long under a long lease',
+        () => addRuns(test, running(6 * AT, { job: 'long' })),
+      ],
+      [
+        'a run that has waited for too long, less the time of a freeze',
+        async () => {
+          await test.tock.queues.pause('default');
+          await addRuns(test, { run_at: later(-10 * MINUTE) });
+          await test.sql(
+            `insert into tock.freezes (began_at, until, ended_at, note) values ($1, $2, $2, 'n')`,
+            [later(-10 * MINUTE), later(0)],
+          );
+        },
+      ],
+      [
+        'a run that has waited for too long since the hours of its queue began',
+        async () => {
+          await test.tock.queues.set('limited', { window: '12:00-18:00', timezone: 'UTC' });
+          await test.sql(`update tock.job_queues set relayed_to = 'broker' where name = 'limited'`);
+          await addRuns(test, { queue: 'limited', run_at: later(-60 * MINUTE) });
+        },
+      ],
       ['another host that has been silent for too long', () => host('elsewhere')],
       [
         'one that was to be awake by then',
@@ -174,6 +221,16 @@ describe('readNextWake', () => {
       await test.sql(`update tock.alert_clock set check_at = tock.now() - interval '1 minute'`);
       expect(await wakesIn()).toBe(Number.POSITIVE_INFINITY);
     });
+  });
+
+  it('is the death of a worker to whom due runs are left', async () => {
+    await test.sql(
+      `insert into tock.workers (id, kind, host, pid, capacity, service) values ($1, 'daemon', 'h', 1, 1, 'other')`,
+      [WORKER],
+    );
+    await addRuns(test, { job: 'plain', queue: 'default:other', run_at: later(-1000) });
+    expect(await wakesIn()).toBe(37_500);
+    expect([await isIdleAt(37_400), await isIdleAt(37_600)]).toEqual([true, false]);
   });
 
   it('is now while a transaction has written and has not ended', async () => {

@@ -64,6 +64,8 @@ export function openIsolatedAttempt(
           registry: createRegistry(jobs, [], settings.service),
           logger: forwardingLogger(send, {}),
           settings,
+          // The parent has written that there is work.
+          wakeHost: () => undefined,
           forHandlers: () => (methods ??= openMethods(pool, order, jobs)),
           isolation: null,
           workers: new Set(),

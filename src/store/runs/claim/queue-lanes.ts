@@ -116,16 +116,17 @@ export function isQueueOpen(queue: string, at = 'tock.now()'): string {
 }
 
 /**
- * When the hours of a queue that is closed by them begin next; over its row. If its clock is put forward
- * before, by the wall; if it is put back, by the span until then: it may be earlier, as the second of two
- * equal times.
+ * When the hours of a queue begin, or end, next; over its row. If its clock is put forward before, by the wall;
+ * if it is put back, by the span until then: it may be earlier, as the second of two equal times.
  */
-export function opensAt(queue: string): string {
+function nextLocal(queue: string, part: 1 | 2): string {
   const local = `(tock.now() at time zone ${queue}.timezone)`;
-  const from = `split_part(${queue}.active_window, '-', 1)::time`;
-  const next = `(${local}::date + ${from} + case when ${local}::time < ${from} then interval '0' else interval '1 day' end)`;
+  const time = `split_part(${queue}.active_window, '-', ${part})::time`;
+  const next = `(${local}::date + ${time} + case when ${local}::time < ${time} then interval '0' else interval '1 day' end)`;
   return `least(${next} at time zone ${queue}.timezone, tock.now() + (${next} - ${local}))`;
 }
+export const opensAt = (queue: string): string => nextLocal(queue, 1);
+export const closesAt = (queue: string): string => nextLocal(queue, 2);
 
 /**
  * Whether a worker claims from a queue: the worker names it, or names none and the queue is not relayed.
