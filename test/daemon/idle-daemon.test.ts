@@ -126,7 +126,9 @@ describe('a daemon that may sleep', () => {
     expect(await tickRow()).toEqual({ until: null, stopped: false });
   });
 
-  it('does not sleep while somebody writes with Tock, nor while a transaction has not ended', async () => {
+  it('does not sleep while somebody writes with Tock, nor while a transaction has not ended', {
+    tags: 'check',
+  }, async () => {
     await start();
     const wake = createWaker(virtual.clock);
     for (let minute = 0; minute < 8; minute++) {
@@ -174,7 +176,7 @@ describe('a daemon that may sleep', () => {
     expect(events()).toEqual(['sleep.off']);
   });
 
-  it('is woken after its folder was deleted, as often as that may be', async () => {
+  it('is woken after its folder was deleted, as often as that may be', { tags: 'check' }, async () => {
     await start();
     await virtual.clock.advance(6 * MINUTE);
     rmSync(folder, { recursive: true });
@@ -186,7 +188,7 @@ describe('a daemon that may sleep', () => {
     expect(begun.length).toBe(1);
   });
 
-  it('is awake where the file can no longer be looked at', async () => {
+  it('is awake where the file can no longer be looked at', { tags: 'check' }, async () => {
     await start();
     await virtual.clock.advance(6 * MINUTE);
     rmSync(path.join(folder, 'wake'));
@@ -195,7 +197,7 @@ describe('a daemon that may sleep', () => {
     expect(events()).toEqual(['sleep.begun', 'sleep.ended', 'sleep.failed']);
   });
 
-  it('wakes when it is time, however long it takes to fall asleep', async () => {
+  it('wakes when it is time, however long it takes to fall asleep', { tags: 'check' }, async () => {
     slowRestMs = 20_000;
     await start();
     await test.tock.enqueue('noted', {}, { runAt: at(11 * MINUTE) });
@@ -203,7 +205,9 @@ describe('a daemon that may sleep', () => {
     expect(begun).toEqual([11 * MINUTE]);
   });
 
-  it('that was killed after hours of sleep is missed as soon as one that never slept', async () => {
+  it('that was killed after hours of sleep is missed as soon as one that never slept', {
+    tags: 'check',
+  }, async () => {
     await start();
     await virtual.clock.advance(3 * 60 * MINUTE);
     // Then it is awake, and dies.
@@ -240,7 +244,7 @@ describe('a daemon that may sleep', () => {
       'the follower of a run that the app executes in a tick',
       () => test.another().tick({ queues: ['default'] }),
     ],
-  ])('is woken by %s', async (_, execute) => {
+  ])('is woken by %s', { tags: 'check' }, async (_, execute) => {
     await test.tock.enqueueFlow({ a: { job: 'noted' }, b: { job: 'second', after: ['a'] } } as never);
     await start({ queues: ['b'] });
     await virtual.clock.advance(7 * MINUTE);
@@ -251,7 +255,7 @@ describe('a daemon that may sleep', () => {
     expect(begun.length).toBe(2);
   });
 
-  it('is woken by a schedule that the app registers', async () => {
+  it('is woken by a schedule that the app registers', { tags: 'check' }, async () => {
     await start();
     await virtual.clock.advance(7 * MINUTE);
     const each = defineJob({ name: 'each', schedule: { cron: '* * * * *' }, run: () => undefined });
