@@ -1,6 +1,5 @@
 // The program behind src/tick.ts: one tick. Prints a summary line on standard output, logs on standard error.
 // Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.
-import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { endOutput, lossSince, READER_TIMEOUT_MS, surviveLostOutput } from '../environment/output.js';
 import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
@@ -151,6 +150,8 @@ interface TickFlags {
 function readOptions(argv: readonly string[]): TickFlags {
   // The usual case under cron, which needs no parser.
   if (argv.length === 0) return {};
+  // Imported as an ES module, it loads Node's worker threads from Node 24 on.
+  const { parseArgs } = process.getBuiltinModule('node:util');
   try {
     const { values } = parseArgs({
       args: [...argv],

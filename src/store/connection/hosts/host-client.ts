@@ -1,5 +1,4 @@
 // A client of one host among several. It is connected once the host has said that it is what is wanted.
-import { callbackify } from 'node:util';
 import type pg from 'pg';
 import { type DatabaseHost, type HostAttempt, misfit } from '../../../model/database/hosts.js';
 import { tlsTrouble } from '../../../model/database/tls.js';
@@ -8,6 +7,9 @@ import { redact } from '../../../model/run/sanitize.js';
 import { type ClientClass, type ConnectCallback, clientClass } from '../client-class.js';
 import { messageOf, sqlState } from '../errors.js';
 import { OWN_TYPES } from '../values/own-types.js';
+
+// Imported as an ES module, it loads Node's worker threads from Node 24 on.
+const { callbackify } = process.getBuiltinModule('node:util');
 
 const QUESTION = `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
 

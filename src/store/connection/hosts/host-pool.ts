@@ -1,5 +1,4 @@
 // A pool whose connections lead to whichever host of a list is what is wanted, such as the primary.
-import { callbackify } from 'node:util';
 import pg from 'pg';
 import {
   attemptsOf,
@@ -10,6 +9,9 @@ import {
 } from '../../../model/database/hosts.js';
 import { unreadable } from '../client-class.js';
 import { HostFailure, hostClientClass, hostOf } from './host-client.js';
+
+// Imported as an ES module, it loads Node's worker threads from Node 24 on.
+const { callbackify } = process.getBuiltinModule('node:util');
 
 /** What is known of the hosts of a pool. */
 export interface PoolHosts {
