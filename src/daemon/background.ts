@@ -20,6 +20,8 @@ export interface Background extends Pick<BeatAlerts, 'afterFailure'> {
    * whether there are alerts to deliver.
    */
   afterPass(isHealthy: boolean): Promise<boolean>;
+  /** Whether any of it is under way that would begin anew: it prunes, counts or delivers. */
+  isBusy(): boolean;
   /** Resolves when none of this work is under way. */
   done(): Promise<void>;
 }
@@ -55,6 +57,7 @@ export function createBackground(engine: Engine, signal: AbortSignal, isNotified
       return await alerts.afterPass(isHealthy);
     },
     afterFailure: () => alerts.afterFailure(),
+    isBusy: () => upkeep.isBusy() || figures.isBusy() || webhooks.isBusy(),
     async done() {
       await upkeep.done();
       await figures.done();
@@ -81,6 +84,7 @@ function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
           working = null;
         });
     },
+    isBusy: () => working !== null,
     done: async () => await working,
   };
 }
@@ -94,6 +98,7 @@ function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: Abor
         working = null;
       });
     },
+    isBusy: () => working !== null,
     done: async () => await working,
   };
 }
@@ -148,11 +153,17 @@ export function createBeatAlerts(engine: Engine): BeatAlerts {
 export interface WebhookLooks {
   /** There may be changes. */
   readonly changed: () => void;
+  /** A look is under way, or one is to follow since a run delivers. */
+  isBusy(): boolean;
   /** Looks no more. Resolves when no look is under way. */
   done(): Promise<void>;
 }
 
-const NEVER: WebhookLooks = { changed: () => undefined, done: () => Promise.resolve() };
+const NEVER: WebhookLooks = {
+  changed: () => undefined,
+  isBusy: () => false,
+  done: () => Promise.resolve(),
+};
 /**
  * How soon to look again while a run is to deliver, or does: it may have read its last page. No look comes
  * before, so that there is not a run for each change.
@@ -187,6 +198,7 @@ export function createWebhookLooks(engine: Engine, signal: AbortSignal): Webhook
 
   return {
     changed: () => limiter.notified(),
+    isBusy: () => looking !== null || timer !== undefined,
     async done() {
       limiter.close();
       clock.clear(timer);

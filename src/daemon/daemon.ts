@@ -42,12 +42,17 @@ export interface DaemonOptions extends Omit<StartOptions, 'idle'> {
   readonly kind?: 'daemon' | 'relay';
   /** Whether it offers the runs of queues that are relayed to sql. Default: if it names no queues. */
   readonly offers?: boolean;
-  /** Whether it does at once what it does when the minute turns. Default false. */
-  readonly beatsAtOnce?: boolean;
+  /**
+   * Whether it goes on from one of this process that rested: it does at once what it does when the minute
+   * turns, and is not kept from it where registering is refused. Default false.
+   */
+  readonly goesOn?: boolean;
 }
 
 /** A daemon that is awake, and may be one that sleeps. */
 export interface AwakeDaemon extends Daemon {
+  /** Whether work is under way that is no run: it prunes, counts or delivers. */
+  isBusy(): boolean;
   /** As `stop`, of a daemon that goes on later: nobody is told that it has stopped. */
   rest(): Promise<void>;
 }
@@ -99,10 +104,12 @@ export async function startDaemon(
   });
   const sleeper = isNotified ? createSleeper(engine, worker.id, queues) : NO_SLEEPER;
   try {
-    await checkGivenPayloads(engine.registry);
-    await register(engine);
-    // As in a tick, before the first claim: what ends from now on is for a webhook that is new, too.
-    await lookForWebhooks(engine);
+    if (!options.goesOn) {
+      await checkGivenPayloads(engine.registry);
+      await register(engine);
+      // As in a tick, before the first claim: what ends from now on is for a webhook that is new, too.
+      await lookForWebhooks(engine);
+    }
   } catch (error) {
     listening.end();
     await worker.stop();
@@ -142,7 +149,7 @@ export async function startDaemon(
   // The beat computes its calendar while the first pass waits for the database.
   const onBeat = onBeatOf(engine, parts);
   const beat = startBeat(onBeat, engine, beatOptions);
-  if (options.beatsAtOnce) onBeat();
+  if (options.goesOn) onBeat();
 
   const end = async (isStop: boolean) => {
     // Before the pass under way ends: it may wait for a claim, whose runs must not start any more.
@@ -163,13 +170,14 @@ export async function startDaemon(
   let ending: Promise<void> | null = null;
   const stop = () => (ending ??= end(true));
   const rest = () => (ending ??= end(false));
+  const isBusy = () => background.isBusy();
   const working = work(engine, parts, stopping.signal);
   const ended = working.then(async cause => {
     await stop().catch(() => undefined);
     return cause;
   });
 
-  return { id: worker.id, outcomeCounts: worker.outcomeCounts, ended, stop, rest };
+  return { id: worker.id, outcomeCounts: worker.outcomeCounts, ended, isBusy, stop, rest };
 }
 
 interface Parts {

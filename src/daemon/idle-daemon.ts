@@ -5,7 +5,7 @@ import { alertLimits } from '../engine/alerts/limits.js';
 import type { Engine } from '../engine/engine.js';
 import { askSleep, type IdleTickOptions, noteOwnSleep } from '../engine/idle-tick.js';
 import { noteOwnStop } from '../engine/note-tick.js';
-import { makeWakeFile, mayBeWoken, wokenAt } from '../environment/wake-file.js';
+import { type WakeFile, wakeFileIn } from '../environment/wake-file.js';
 import { formatDuration } from '../model/duration.js';
 import { addTo, noOutcomes, type OutcomeCounts, unfinished } from '../model/run/outcome-counts.js';
 import { nextQuiet, QUIET_MS, type Quiet } from '../model/sleep/sleep.js';
@@ -20,6 +20,8 @@ import { refusableStep } from './steps.js';
 const LOOK_MS = 10_000;
 /** How often it looks, while it sleeps, whether it was woken: at a file. */
 const WOKEN_MS = 1000;
+/** It wakes so long before something is due: a database that was suspended takes its time. */
+const EARLY_MS = 5000;
 /** Between two tries to reach the database to wake up. */
 const RETRY_MS = 1000;
 
@@ -34,8 +36,9 @@ export async function startIdleDaemon(
   mostMs: number,
   startAwake: (options: DaemonOptions) => Promise<AwakeDaemon> = awake => startDaemon(engine, awake),
 ): Promise<Daemon> {
+  const wakeFile = wakeFileIn();
   try {
-    makeWakeFile();
+    wakeFile.make();
   } catch (error) {
     engine.logger.warn(
       { event: 'sleep.off', error: String(error) },
@@ -48,12 +51,21 @@ export async function startIdleDaemon(
       { event: 'sleep.heartbeat' },
       `while this daemon sleeps nothing requests the URL of the heartbeat: let its monitor wait for ${formatDuration(mostMs)} more`,
     );
-  const begin = () => startAwake({ ...options, beatsAtOnce: true });
-  return new IdleDaemon(engine, { begin, question: questionOf(engine, options), mostMs }, await begin());
+  return new IdleDaemon(
+    engine,
+    {
+      wakeFile,
+      goOn: () => startAwake({ ...options, goesOn: true }),
+      question: questionOf(engine, options),
+      mostMs,
+    },
+    await startAwake(options),
+  );
 }
 
 interface IdleOptions {
-  readonly begin: () => Promise<AwakeDaemon>;
+  readonly wakeFile: WakeFile;
+  readonly goOn: () => Promise<AwakeDaemon>;
   /** What is asked before each sleep. */
   readonly question: IdleTickOptions;
   readonly mostMs: number;
@@ -81,12 +93,12 @@ class IdleDaemon implements Daemon {
       engine,
       { name: 'sleep', consequence: 'this daemon cannot find out whether it may sleep' },
       async () => {
-        makeWakeFile();
+        options.wakeFile.make();
         return await askSleep(options.question, options.mostMs);
       },
     );
     this.awake = first;
-    this.quiet = { claimed: 0, wokenAt: wokenAt(), since: engine.clock.now() };
+    this.quiet = { claimed: 0, wokenAt: options.wakeFile.wokenAt(), since: engine.clock.now() };
     this.working = this.work();
     this.ended = this.working.then(async cause => {
       await this.stop().catch(() => undefined);
@@ -121,9 +133,9 @@ class IdleDaemon implements Daemon {
       if (this.isStopped) return null;
       const ms = until - this.engine.clock.now();
       await noteOwnSleep(this.options.question, ms).catch((error: unknown) =>
-        logger.debug(
+        logger.warn(
           { event: 'sleep.unnoted', error: String(error) },
-          'the sleep could not be put on record',
+          `others will miss this daemon, since its sleep could not be put on record: ${String(error)}`,
         ),
       );
       logger.info(
@@ -150,18 +162,26 @@ class IdleDaemon implements Daemon {
       const askedAt = this.engine.clock.now();
       // While the database is away, it says so itself, and waits for it.
       const ms = (await this.askSleep().catch(() => null)) ?? 0;
-      if (ms > 0 && this.isQuiet()) return askedAt + ms;
+      if (ms > 0 && this.isQuiet()) return askedAt + ms - EARLY_MS;
     }
   }
 
   private isQuiet(): boolean {
     const { outcomeCounts } = this;
     const now = this.engine.clock.now();
-    // Somebody may have deleted it; if it cannot be made, `askSleep` says so.
-    if (wokenAt() === null) mayBeWoken();
-    const signs = { claimed: outcomeCounts.claimed, wokenAt: wokenAt() };
+    const signs = { claimed: outcomeCounts.claimed, wokenAt: this.wokenAt() };
     this.quiet = nextQuiet(this.quiet, signs, unfinished(outcomeCounts) > 0, now);
-    return now - this.quiet.since >= QUIET_MS;
+    // Such as a prune, which would begin anew.
+    return now - this.quiet.since >= QUIET_MS && !this.awake.isBusy();
+  }
+
+  /** Makes the file anew that somebody has deleted; if that fails, `askSleep` says so. */
+  private wokenAt(): number | null {
+    const { wakeFile } = this.options;
+    try {
+      if (wakeFile.wokenAt() === null) wakeFile.make();
+    } catch {}
+    return wakeFile.wokenAt();
   }
 
   /** Returns why it has ended. */
@@ -170,7 +190,8 @@ class IdleDaemon implements Daemon {
     // While the host is suspended the steady clock stands still.
     const hostUntil = Date.now() + until - clock.now();
     while (clock.now() < until && Date.now() < hostUntil && !this.isStopped) {
-      if (wokenAt() !== this.quiet.wokenAt) return 'something on this host has written with Tock';
+      if (this.options.wakeFile.wokenAt() !== this.quiet.wokenAt)
+        return 'something on this host has written with Tock';
       await this.pause(Math.min(WOKEN_MS, Math.max(1, until - clock.now())), this.stopping.signal);
     }
     return 'it is time';
@@ -181,7 +202,7 @@ class IdleDaemon implements Daemon {
     const log = createDatabaseLog(this.engine);
     while (!this.isStopped) {
       try {
-        const next = await this.options.begin();
+        const next = await this.options.goOn();
         addTo(this.before, this.awake.outcomeCounts);
         this.awake = next;
         this.isAwake = true;

@@ -64,6 +64,13 @@ const NOTHING = {
   stoppedEarly: false,
 } as const;
 
+/** Whether a tick found anything to do, or left anything. */
+export const hasWorked = ({ registered, reaped, materialized, executed, stoppedEarly }: TickSummary) =>
+  registered.status === 'registered' ||
+  reaped.failed + reaped.dead + reaped.cancelled + materialized.runs + materialized.skips > 0 ||
+  executed.claimed > 0 ||
+  stoppedEarly;
+
 /** The summary of a tick that asks nothing, because nothing is due before then. */
 export const asleepTick = (asleepUntil: Date): TickSummary => ({
   ...NOTHING,

@@ -5,6 +5,7 @@
 import { chmodSync, mkdirSync, statSync, writeFile, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../model/clock.js';
+import type { Logger } from '../model/logger.js';
 import { projectFolder } from './paths.js';
 
 const NAME = 'wake';
@@ -13,47 +14,60 @@ const NAME = 'wake';
 export const dataFolderOf = (env: NodeJS.ProcessEnv): string =>
   path.resolve(env['TOCK_DATA']?.trim() || path.join(projectFolder(), '.tock'));
 
-const wakeFile = (): string => path.join(dataFolderOf(process.env), NAME);
+export interface WakeFile {
+  /**
+   * Makes it, so that others write to it. Anybody on the host may: all that they can do is wake.
+   * @throws where it cannot be written: then nobody may sleep here
+   */
+  make(): void;
+  /** When somebody on this host last wrote with Tock, as the file system has it; null: it cannot be seen. */
+  wokenAt(): number | null;
+}
+
+/** @param folder default: that of this process now, also if it changes its working directory later */
+export function wakeFileIn(folder = dataFolderOf(process.env)): WakeFile {
+  const file = path.join(folder, NAME);
+  const wokenAt = () => {
+    try {
+      return statSync(file).mtimeMs;
+    } catch {
+      return null;
+    }
+  };
+  return {
+    make() {
+      if (mkdirSync(folder, { recursive: true }) !== undefined)
+        writeFileSync(path.join(folder, '.gitignore'), '*\n');
+      if (wokenAt() === null) {
+        writeFileSync(file, '', { flag: 'a' });
+        chmodSync(file, 0o666);
+      }
+      writeFileSync(file, '', { flag: 'r+' });
+    },
+    wokenAt,
+  };
+}
 
 /**
- * Makes the file, so that others write to it. Anybody on the host may: all that they can do is wake.
- * @throws where it cannot be written: then nobody may sleep here
+ * Who sleeps wakes up within a second. At most once a second; never fails, and is not waited for. If others
+ * sleep who cannot be woken, that is logged once.
  */
-export function makeWakeFile(): void {
-  const file = wakeFile();
-  mkdirSync(path.dirname(file), { recursive: true });
-  if (wokenAt() === null) {
-    writeFileSync(file, '', { flag: 'a' });
-    chmodSync(file, 0o666);
-  }
-  writeFileSync(file, '', { flag: 'r+' });
-}
-
-/** {@link makeWakeFile}, and whether it could. */
-export function mayBeWoken(): boolean {
-  try {
-    makeWakeFile();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** When somebody on this host last wrote with Tock, as the file system has it; null: the file cannot be seen. */
-export function wokenAt(): number | null {
-  try {
-    return statSync(wakeFile()).mtimeMs;
-  } catch {
-    return null;
-  }
-}
-
-/** Who sleeps wakes up within a second. At most once a second; never fails, and is not waited for. */
-export function createWaker({ now }: Pick<Clock, 'now'>): () => void {
+export function createWaker({ now }: Pick<Clock, 'now'>, logger: Pick<Logger, 'warn'>): () => void {
+  const file = path.join(dataFolderOf(process.env), NAME);
   let before = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
   return () => {
     if (now() - before < 1000) return;
     before = now();
-    writeFile(wakeFile(), new Date().toISOString(), { flag: 'r+' }, () => undefined);
+    writeFile(file, new Date().toISOString(), { flag: 'r+' }, error => {
+      // A full disk keeps the text, not the time.
+      if (error === null || ['ENOENT', 'ENOTDIR', 'ENOSPC'].includes(error.code ?? '')) return;
+      if (!isFailing)
+        logger.warn(
+          { event: 'wake.failed', error: String(error) },
+          `who sleeps here (--idle) is not woken by what this process writes: ${String(error)}`,
+        );
+      isFailing = true;
+    });
   };
 }

@@ -4,7 +4,7 @@ import { blockedRuns, lateQueue, longWait, moreLateQueues, pausedQueue } from '.
 import { overlookedRun } from './explain/overlooked.js';
 import { LATE_MS } from './explain/queue-state.js';
 import { needsRelay, relayAway } from './explain/relayed.js';
-import { silentTicks } from './explain/tick-state.js';
+import { isAsleep, silentTicks } from './explain/tick-state.js';
 import { frozenWords } from './freeze/frozen-words.js';
 import {
   badRows,
@@ -157,19 +157,21 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
     report('overlooked-run', 'failing', true, () => overlookedRun(run, status.at));
   // More workers would not help where one has room.
   const overlookedIn = new Set(status.overlooked.map(({ queue }) => queue));
+  // They wake up as they have announced.
+  const doSleep = workers.length === 0 && status.ticks.some(tick => isAsleep(tick, at));
   const late = status.queues
     .filter(each => isOpen(each) && !overlookedIn.has(each.queue) && each.oldestWaitMs > limit.oldestWaitMs)
     .sort((a, b) => b.oldestWaitMs - a.oldestWaitMs);
   for (const queue of late.slice(0, MAX_LATE))
-    report('long-wait', queue.isClaimed ? 'warning' : 'failing', true, () =>
-      lateQueue(queue, workers.length > 0),
+    report('long-wait', queue.isClaimed || doSleep ? 'warning' : 'failing', true, () =>
+      lateQueue(queue, status),
     );
   report('long-wait', 'warning', late.length > MAX_LATE, () => moreLateQueues(late.length - MAX_LATE));
   const blocked = status.blockingKeys.filter(({ waitMs }) => waitMs > limit.oldestWaitMs);
   for (const key of blocked) report('blocked-runs', 'warning', true, () => blockedRuns(key));
   report(
     'long-wait',
-    workers.length === 0 && pausedQueues.length === 0 ? 'failing' : 'warning',
+    workers.length === 0 && pausedQueues.length === 0 && !doSleep ? 'failing' : 'warning',
     late.length === 0 &&
       blocked.length === 0 &&
       overlookedIn.size === 0 &&

@@ -1,7 +1,7 @@
 // Opens Tock from a Config, on a migrated database: what all programs do first and last.
 import type * as pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
-import { asleepTick } from '../engine/idle-tick.js';
+import { asleepTick, hasWorked } from '../engine/idle-tick.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
 import { systemClock } from '../environment/system-clock.js';
@@ -65,6 +65,8 @@ export interface OpenTock {
   readonly idle: TickSummary | null;
   /** Nothing was asked: an earlier tick knew that nothing would be due. */
   readonly isAsleep: boolean;
+  /** After the tick: until when the next ones need not ask; null: the next one asks. */
+  readonly settle: (summary: TickSummary) => Promise<Date | null>;
   /** Without the password. */
   readonly where: string;
   /** Connects psql to the embedded server; null with a database of one's own. */
@@ -145,7 +147,10 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       await reportModule(makeLogger, jobsModule);
     const asleepUntil = sleep?.asleepUntil(tock.fingerprint) ?? null;
     if (asleepUntil === null) await early?.connected;
-    const idle = asleepUntil === null ? await idleSummary(tock, options, sleep) : asleepTick(asleepUntil);
+    const opened = tock;
+    const askIdle = async () =>
+      options.tick && options.migrate !== true ? await opened.idleTick(options.tick) : null;
+    const idle = asleepUntil === null ? await askIdle() : asleepTick(asleepUntil);
     if (idle === null) migrated = await prepare(tock, options);
     return {
       tock,
@@ -153,6 +158,8 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       migrated,
       idle,
       isAsleep: asleepUntil !== null,
+      settle: async summary =>
+        sleep === null || asleepUntil !== null ? null : await settle(opened, options, sleep, summary),
       where,
       psqlCommand: server?.psqlCommand ?? null,
       close,
@@ -212,26 +219,29 @@ async function openSleep(
   }
   // Loaded late: few ticks sleep.
   const { openTickSleep } = await import('./tick-sleep.js');
-  const whose = [address, config.schema, config.service, tick.queues ?? null];
+  const whose = [address, config.schema, config.service, tick.queues ?? null, idleMs];
   try {
-    return openTickSleep(config.dataFolder, whose, idleMs);
+    return openTickSleep(config.dataFolder, whose);
   } catch (error) {
     process.stderr.write(`tick: it does not sleep, since nobody could wake it: ${String(error)}\n`);
     return null;
   }
 }
 
-/** The summary of a tick that finds nothing to do; null: the whole tick is to look. */
-async function idleSummary(
+/** After a tick: falls asleep if there has been nothing to do for long enough. Returns until when, or null. */
+async function settle(
   tock: ShellTock,
-  { tick, idleMs = 0, migrate }: OpenOptions,
-  sleep: TickSleep | null,
-): Promise<TickSummary | null> {
-  const idle = tick && migrate !== true ? await tock.idleTick(tick) : null;
-  if (idle === null) sleep?.hasWorked();
-  if (idle === null || sleep === null) return idle;
-  const until = await sleep.wasIdle(tock.fingerprint, () => tock.fallAsleep(idleMs, tick));
-  return until === null ? idle : { ...idle, asleepUntil: until };
+  { tick, idleMs = 0 }: OpenOptions,
+  sleep: TickSleep,
+  summary: TickSummary,
+): Promise<Date | null> {
+  try {
+    if (hasWorked(summary)) sleep.hasWorked();
+    else return await sleep.wasIdle(tock.fingerprint, () => tock.fallAsleep(idleMs, tick));
+  } catch (error) {
+    process.stderr.write(`tick: it does not sleep: ${String(error)}\n`);
+  }
+  return null;
 }
 
 async function startServer(config: Config, onStep: OpenOptions['onStep']) {

@@ -79,7 +79,7 @@ async function makeTick(argv: readonly string[]): Promise<Made> {
     };
     const asked = options.idle ?? config.idle;
     const idleMs = asked === undefined ? undefined : readIdle(asked, '--idle');
-    const { tock, jobs, idle, isAsleep, where, close } = await openTock({
+    const { tock, jobs, idle, isAsleep, settle, where, close } = await openTock({
       config,
       migrate: options.migrate === true,
       tick: call,
@@ -89,10 +89,12 @@ async function makeTick(argv: readonly string[]): Promise<Made> {
       throw error;
     });
     try {
-      const summary = idle ?? (await guardedTick(tock, call, stop));
+      const done = idle ?? (await guardedTick(tock, call, stop));
+      const asleepUntil = await settle(done);
+      const summary = asleepUntil === null ? done : { ...done, asleepUntil };
       // A whole tick sends its own heartbeat, and one that asked nothing knows nothing.
       if (idle && !isAsleep) await pingHeartbeat(tock.heartbeat, true);
-      if (idle?.asleepUntil && !isAsleep && tock.heartbeat !== null)
+      if (asleepUntil !== null && tock.heartbeat !== null)
         process.stderr.write(
           `tick: while ticks sleep nothing requests the URL of the heartbeat: let its monitor wait for ${formatDuration(idleMs ?? 0)} more\n`,
         );

@@ -1,11 +1,10 @@
 // What a tick with `--idle` leaves on its host for the next ones: since when there has been nothing to do,
-// and until when they need not ask. Times are those of the host's clock; one that was set wrong leads to a
-// tick too many.
+// and until when they need not ask. Times are those of the host's clock: one that is set back wakes.
 import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { packageVersion } from '../environment/paths.js';
-import { makeWakeFile, wokenAt } from '../environment/wake-file.js';
+import { wakeFileIn } from '../environment/wake-file.js';
 import { QUIET_MS } from '../model/sleep/sleep.js';
 
 /** Epoch milliseconds. */
@@ -13,6 +12,7 @@ interface Left {
   readonly quietSince: number;
   /** Null: it was not long enough. */
   readonly asleepUntil: number | null;
+  readonly writtenAt: number;
   /** Of the jobs, and when somebody on the host had last written with Tock. */
   readonly fingerprint: string;
   readonly wokenAt: number | null;
@@ -28,6 +28,7 @@ export interface TickSleep {
   asleepUntil(fingerprint: string): Date | null;
   /**
    * There was nothing to do. Falls asleep if that has been so for five minutes, and returns until when.
+   * @throws where that cannot be written down: then the next tick asks
    * @param fallAsleep for how many milliseconds it may, at most; 0: not at all
    */
   wasIdle(fingerprint: string, fallAsleep: () => Promise<number>): Promise<Date | null>;
@@ -42,20 +43,21 @@ export interface TickSleep {
 export function openTickSleep(
   folder: string,
   whose: readonly unknown[],
-  mostMs: number,
   now: () => number = Date.now,
 ): TickSleep {
-  makeWakeFile();
+  const wake = wakeFileIn(folder);
+  wake.make();
   const hash = createHash('sha256').update(JSON.stringify([...whose, packageVersion()]));
   const file = path.join(folder, `sleep-${hash.digest('hex').slice(0, 12)}.json`);
-  const woken = wokenAt();
+  const woken = wake.wokenAt();
   const left = readLeft(file);
   /** What the last tick has left, if nothing has changed since. */
   const leftFor = (fingerprint: string) =>
     left !== null && left.fingerprint === fingerprint && left.wokenAt === woken ? left : null;
   const asleepUntil = (fingerprint: string) => {
-    const until = leftFor(fingerprint)?.asleepUntil ?? 0;
-    return until > now() + SLACK_MS && until <= now() + mostMs ? new Date(until) : null;
+    const before = leftFor(fingerprint);
+    if (before === null || before.asleepUntil === null || now() < before.writtenAt) return null;
+    return now() + SLACK_MS < before.asleepUntil ? new Date(before.asleepUntil) : null;
   };
   return {
     mayBeAsleep: left !== null && asleepUntil(left.fingerprint) !== null,
@@ -65,8 +67,14 @@ export function openTickSleep(
       const askedAt = now();
       const ms = askedAt - since >= QUIET_MS ? await fallAsleep() : 0;
       // Somebody has written meanwhile: the next tick asks.
-      const until = ms > 0 && wokenAt() === woken ? askedAt + ms : null;
-      writeLeft(file, { quietSince: since, asleepUntil: until, fingerprint, wokenAt: woken });
+      const until = ms > 0 && wake.wokenAt() === woken ? askedAt + ms : null;
+      writeLeft(file, {
+        quietSince: since,
+        asleepUntil: until,
+        writtenAt: askedAt,
+        fingerprint,
+        wokenAt: woken,
+      });
       return until === null ? null : new Date(until);
     },
     hasWorked: () => rmSync(file, { force: true }),
@@ -75,13 +83,7 @@ export function openTickSleep(
 
 function readLeft(file: string): Left | null {
   try {
-    const {
-      quietSince,
-      asleepUntil,
-      fingerprint,
-      wokenAt: woken,
-    } = JSON.parse(readFileSync(file, 'utf8')) as Left;
-    return { quietSince, asleepUntil, fingerprint, wokenAt: woken };
+    return JSON.parse(readFileSync(file, 'utf8')) as Left;
   } catch {
     // None is there, or a full disk has cut it off: the next one is whole.
     return null;
@@ -91,6 +93,11 @@ function readLeft(file: string): Left | null {
 /** A reader sees the old one or the new one. */
 function writeLeft(file: string, left: Left): void {
   const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, JSON.stringify(left));
-  renameSync(draft, file);
+  try {
+    writeFileSync(draft, JSON.stringify(left));
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true, recursive: true });
+    throw error;
+  }
 }

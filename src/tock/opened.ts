@@ -82,7 +82,7 @@ export function openTock(options: OptionsWithPool, read: ReadOptions): OpenedToc
     tracing,
     alerting,
     forHandlers: () => ofHandlers,
-    wakeHost: createWaker(clock),
+    wakeHost: createWaker(clock, logger),
   };
   const daemons = new Set<Stoppable>();
   const ends = createRunEnds(engine);

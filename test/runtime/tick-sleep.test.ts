@@ -1,9 +1,10 @@
 // What ticks with `--idle` leave for one another on their host.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createWaker } from '../../src/environment/wake-file.js';
+import { silentLogger } from '../../src/model/logger.js';
 import { openTickSleep } from '../../src/runtime/tick-sleep.js';
 
 const MINUTE = 60_000;
@@ -25,7 +26,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const open = (whose = 'app') => openTickSleep(folder, [whose], MOST, () => START + minute * MINUTE);
+const open = (whose = 'app') => openTickSleep(folder, [whose], () => START + minute * MINUTE);
 /** One tick each minute that finds nothing; returns the minutes in which it asked the database. */
 async function ticks(until: number, { mayMs = MOST, fingerprint = 'jobs', whose = 'app' } = {}) {
   const minutes: number[] = [];
@@ -42,7 +43,7 @@ async function ticks(until: number, { mayMs = MOST, fingerprint = 'jobs', whose 
 }
 const wake = async () => {
   const before = readFileSync(path.join(folder, 'wake'), 'utf8');
-  createWaker({ now: () => 0 })();
+  createWaker({ now: () => 0 }, silentLogger)();
   await expect.poll(() => readFileSync(path.join(folder, 'wake'), 'utf8')).not.toBe(before);
 };
 
@@ -105,8 +106,25 @@ describe('ticks that may sleep', () => {
     expect(await ticks(-58)).toEqual([-58]);
   });
 
+  it('fail where what they leave cannot be written, and leave no draft', async () => {
+    await ticks(5);
+    const [name = ''] = readdirSync(folder).filter(each => each.startsWith('sleep-'));
+    rmSync(path.join(folder, name));
+    // No file can take its place.
+    mkdirSync(path.join(folder, name, 'full'), { recursive: true });
+    await expect(open().wasIdle('jobs', () => Promise.resolve(MOST))).rejects.toThrow(
+      /EISDIR|ENOTEMPTY|EEXIST/,
+    );
+    expect(readdirSync(folder).filter(each => each.includes(String(process.pid)))).toEqual([]);
+  });
+
+  it('ask after the clock of the host was set back while they slept', async () => {
+    await ticks(10);
+    minute = 2;
+    expect(open().asleepUntil('jobs')).toBeNull();
+  });
+
   it('say why they cannot, where nobody could wake them', () => {
-    vi.stubEnv('TOCK_DATA', path.join(process.execPath, 'no-folder'));
-    expect(open).toThrow(/ENOTDIR/);
+    expect(() => openTickSleep(path.join(process.execPath, 'no-folder'), ['app'])).toThrow(/ENOTDIR/);
   });
 });

@@ -3,16 +3,43 @@ import { formatSpan } from '../duration.js';
 import { START_TICKING, type Words } from '../problem-words.js';
 import type { BlockedRuns } from '../queue/waiting-runs.js';
 import { cut } from '../schedule/bad-schedule.js';
+import { utcText } from '../schedule/instant-text.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 import { keyText } from './slot.js';
+import { isAsleep, lastSeenAt } from './tick-state.js';
 
-export function longWait({ oldestWaitMs, runs, workers }: SchedulerStatus, isPaused: boolean): Words {
+/** Nothing claims, since what executes runs sleeps as it has announced: others have enqueued meanwhile. */
+export function waitsForSleeper(
+  what: string,
+  { at, ticks }: Pick<SchedulerStatus, 'at' | 'ticks'>,
+): Words | null {
+  const [first] = ticks
+    .filter(tick => isAsleep(tick, at))
+    .sort((a, b) => lastSeenAt(a).getTime() - lastSeenAt(b).getTime());
+  if (first === undefined) return null;
+  return {
+    text: `${what}, and what executes runs sleeps until ${utcText(lastSeenAt(first))} (--idle)`,
+    remedy: 'tock tick executes it now; with a shorter --idle it would wait for less',
+    command: 'tock tick',
+    link: '/workers',
+  };
+}
+
+export function longWait(status: SchedulerStatus, isPaused: boolean): Words {
+  const { oldestWaitMs, runs, workers } = status;
   const wait = `the oldest due run has waited for ${formatSpan(oldestWaitMs)} (${runs.waiting} waiting)`;
   const link = '/queues';
   if (isPaused) return { text: `${wait}; a queue is paused`, remedy: null, command: 'tock queue', link };
   if (workers.length === 0)
-    return { text: `${wait}, and no worker claims runs`, remedy: START_TICKING, command: 'tock tick', link };
+    return (
+      waitsForSleeper(wait, status) ?? {
+        text: `${wait}, and no worker claims runs`,
+        remedy: START_TICKING,
+        command: 'tock tick',
+        link,
+      }
+    );
   return {
     text: `${wait}: the workers do not keep up`,
     remedy: 'Raise --concurrency, or start another worker with tock start',
@@ -24,7 +51,11 @@ export function longWait({ oldestWaitMs, runs, workers }: SchedulerStatus, isPau
 type Queue = SchedulerStatus['queues'][number];
 
 /** Of a queue whose oldest due run has waited too long. */
-export function lateQueue({ queue, waiting, oldestWaitMs, isClaimed }: Queue, hasWorkers: boolean): Words {
+export function lateQueue(
+  { queue, waiting, oldestWaitMs, isClaimed }: Queue,
+  status: SchedulerStatus,
+): Words {
+  const hasWorkers = status.workers.length > 0;
   const runs = waiting === 1 ? '1 due run waits' : `${waiting} due runs wait`;
   const late = `queue ${cut(queue, 200)} is ${formatSpan(oldestWaitMs)} behind: ${runs}`;
   const link = `/queues/${encodeURIComponent(queue)}`;
@@ -36,6 +67,8 @@ export function lateQueue({ queue, waiting, oldestWaitMs, isClaimed }: Queue, ha
       command: 'tock queue',
       link,
     };
+  const asleep = hasWorkers ? null : waitsForSleeper(late, status);
+  if (asleep !== null) return asleep;
   const start = `tock start --queues ${shellWord(cut(queue, 200))}`;
   return {
     text: `${late}, and no worker claims from it`,

@@ -91,9 +91,10 @@ export const ALERTS_DUE = `(exists (select from tock.alert_events)
 
 /**
  * When alerts are to be evaluated next, as far as time alone decides; those that are due are not counted.
- * Null: never. Uses the parameters of {@link AlertLimits}, and :host and :folder, which nobody else need miss.
+ * Null: never. While an alert is down, looks at whether it still is may be rarer. Uses the parameters of {@link AlertLimits}, and :host and :folder, which nobody else need miss.
  */
-export const NEXT_ALERT = `least((select c.check_at from tock.alert_clock c where c.check_at > tock.now()),
+export const NEXT_ALERT = `least((select c.check_at from tock.alert_clock c where c.check_at > tock.now()
+      and not exists (select from tock.alert_states s where s.status = 'down')),
     case when :asksLate::boolean then (select min(w.check_at) from tock.alert_watches w where w.check_at > tock.now()) end,
     case when :asksDuration::boolean then (select min(l.ends_at) from (${LONG_RUNS_FROM}) l where l.ends_at > tock.now()) end,
     (select min(w.waits_until) from (select greatest(r.run_at + ${ms(`(:waitMs::float8 + ${frozenMsSince('r.run_at')})`)},

@@ -216,6 +216,14 @@ describe('readNextWake', () => {
       expect([await isIdleAt(AT - 1000), await isIdleAt(AT + 1000)]).toEqual([true, false]);
     });
 
+    it('is not that of the next look at an alert that is down', async () => {
+      await test.sql(`update tock.alert_clock set check_at = $1`, [later(50_000)]);
+      await test.sql(
+        `insert into tock.alert_states (rule, subject, status, since, last_at, detail) values ('r', 's', 'down', tock.now(), tock.now(), 'd')`,
+      );
+      expect(await wakesIn()).toBe(Number.POSITIVE_INFINITY);
+    });
+
     it('is not that of its own silence, nor of alerts that are due', async () => {
       await host('here');
       await test.sql(`update tock.alert_clock set check_at = tock.now() - interval '1 minute'`);

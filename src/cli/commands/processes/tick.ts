@@ -59,9 +59,11 @@ async function tick(shell: Shell, flags: TickFlags): Promise<number> {
     ...(flags.idle === undefined ? {} : { tick: call, idleMs: readIdle(flags.idle, '--idle') }),
     ...infoInTerminal(),
   };
-  return await withTock(shell, options, async ({ tock, jobs, idle, where }) => {
+  return await withTock(shell, options, async ({ tock, jobs, idle, settle, where }) => {
     const { underCrashGuard } = await import('../../../runtime/crash-guard.js');
-    const summary = idle ?? (await underCrashGuard({ name: 'tock tick', tock, stop }, () => tock.tick(call)));
+    const done = idle ?? (await underCrashGuard({ name: 'tock tick', tock, stop }, () => tock.tick(call)));
+    const asleepUntil = await settle(done);
+    const summary = asleepUntil === null ? done : { ...done, asleepUntil };
     const { summaryLine } = await import('../../../runtime/summary-line.js');
     shell.say(cleanLine(summaryLine(summary, jobs.length, where)));
     shell.document(summary);
