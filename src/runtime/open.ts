@@ -228,7 +228,9 @@ async function openSleep(
   }
 }
 
-/** After a tick: falls asleep if there has been nothing to do for long enough. Returns until when, or null. */
+/**
+ * After a tick: falls asleep if there has been nothing to do for long enough. Returns until when, or null.
+ */
 async function settle(
   tock: ShellTock,
   { tick, idleMs = 0 }: OpenOptions,

@@ -91,7 +91,8 @@ export const ALERTS_DUE = `(exists (select from tock.alert_events)
 
 /**
  * When alerts are to be evaluated next, as far as time alone decides; those that are due are not counted.
- * Null: never. While an alert is down, looks at whether it still is may be rarer. Uses the parameters of {@link AlertLimits}, and :host and :folder, which nobody else need miss.
+ * Null: never. While an alert is down, looks at whether it still is may be rarer. Uses the parameters of
+ * {@link AlertLimits}, and :host and :folder, which nobody else need miss.
  */
 export const NEXT_ALERT = `least((select c.check_at from tock.alert_clock c where c.check_at > tock.now()
       and not exists (select from tock.alert_states s where s.status = 'down')),

@@ -191,8 +191,8 @@ export interface WakeQuestion extends Pick<Ticker, 'host' | 'folder'> {
 type WakeAsked = Omit<WakeQuestion, 'alerts'> & AlertLimits & { readonly asksAlerts: boolean };
 
 /**
- * When workers of other services, to which due runs are left, may be taken for dead; null: none are left. This
- * process executes these runs from then on.
+ * When workers of other services, to which due runs are left, may be taken for dead; null: none are left.
+ * This process executes these runs from then on.
  */
 const LEFT_UNTIL = `case when exists (select from queue_lanes p cross join lateral (
       select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')} order by r.run_at, r.id limit 1) d where ${isLeft('p.queue')})

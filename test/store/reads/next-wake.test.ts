@@ -116,7 +116,7 @@ describe('readNextWake', () => {
     [
       'the next start that a rate allows',
       async () => {
-        await test.tock.enqueueMany([0, 1].map(() => ({ job: 'plain', queue: 'limited' })) as never);
+        await test.tock.enqueueMany([0, 1].map(() => ({ job: 'plain', queue: 'limited' })));
         await test.tock.tick();
       },
     ],

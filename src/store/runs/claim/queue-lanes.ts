@@ -116,8 +116,8 @@ export function isQueueOpen(queue: string, at = 'tock.now()'): string {
 }
 
 /**
- * When the hours of a queue begin, or end, next; over its row. If its clock is put forward before, by the wall;
- * if it is put back, by the span until then: it may be earlier, as the second of two equal times.
+ * When the hours of a queue begin, or end, next; over its row. If its clock is put forward before, by the
+ * wall; if it is put back, by the span until then: it may be earlier, as the second of two equal times.
  */
 function nextLocal(queue: string, part: 1 | 2): string {
   const local = `(tock.now() at time zone ${queue}.timezone)`;
