@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Cancel, Dead, defineJob, RetryLater } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
-import { openTestTock, until } from '../support/test-tock.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const seen: { runId: string; attempt: number; fence: number }[] = [];
 const fails = defineJob({
@@ -30,22 +30,8 @@ const steers = defineJob({
     throw new Dead('there is no such account');
   },
 });
-const sleeps = defineJob({
-  name: 'sleeps',
-  timeout: '50ms',
-  retry: { maxAttempts: 1 },
-  run: ctx =>
-    new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
-});
-const deaf = defineJob({
-  name: 'deaf',
-  timeout: '50ms',
-  retry: { maxAttempts: 1 },
-  run: () => new Promise(() => undefined),
-});
-
 const test = openOnce(
-  () => openTestTock([fails, echo, steers, sleeps, deaf], { grace: '50ms' }),
+  () => openTestTock([fails, echo, steers]),
   ({ setClock }) => setClock('2026-03-01T12:00:00Z'),
 );
 
@@ -149,18 +135,6 @@ describe('a run', () => {
     });
   });
 
-  it('ends dead when it takes longer than its timeout, be its handler deaf or not', {
-    tags: 'check',
-  }, async () => {
-    const ids = await test.tock.enqueueMany([{ job: sleeps }, { job: deaf }]);
-    await test.tock.tick();
-    for (const id of ids)
-      expect(await test.tock.runs.get(id)).toMatchObject({
-        status: 'dead',
-        errors: [{ code: 'TOCK_TIMEOUT' }],
-      });
-  });
-
   it('fails with a clear error when its payload does not fit the schema, before the handler', async () => {
     const [row] = await test.sql<{ id: string }>(`select tock.enqueue('steers', '{"how":"sideways"}') as id`);
     await test.tock.tick();
@@ -184,25 +158,5 @@ describe('cancel', () => {
     await expect(test.tock.runs.cancel('999999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
     expect(await test.tock.runs.retry(id)).toMatchObject({ status: 'queued', generation: 2 });
     await test.tock.tick();
-  });
-
-  it('aborts the signal of a running one', { tags: 'check' }, async () => {
-    let begun = false;
-    const waits = defineJob({
-      name: 'waits',
-      run: ctx => {
-        begun = true;
-        return new Promise((_resolve, reject) =>
-          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
-        );
-      },
-    });
-    const other = test.another({ jobs: [waits], allowVanishing: true, lease: '1m', heartbeat: '50ms' });
-    const id = await other.enqueue(waits);
-    const ticking = other.tick();
-    await until(async () => begun, 'the handler to begin');
-    expect(await test.tock.runs.cancel(id)).toMatchObject({ status: 'running' });
-    expect((await ticking).executed).toMatchObject({ cancelled: 1 });
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled' });
   });
 });

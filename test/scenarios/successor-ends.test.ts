@@ -64,7 +64,14 @@ const ENDS: [string, string, End][] = [
   ['the last failure', 'dead', id => finalize(id, outcome('exhaust', { error: boom }))],
   ['a handler that cancels', 'cancelled', id => finalize(id, outcome('withdraw'))],
   ['a start that is too late', 'skipped', id => finalize(id, outcome('expire', { skipReason: 'deadline' }))],
-  ['a failure with attempts left', 'cancelled', id => finalize(id, outcome('fail', { error: boom }))],
+  [
+    'a failure with attempts left',
+    'cancelled',
+    async id => {
+      await finalize(id, outcome('fail', { error: boom }));
+      expect(await test.tock.runs.get(id)).toMatchObject({ errors: [{ message: 'boom', attempt: 1 }] });
+    },
+  ],
   ['a worker that gives it back', 'cancelled', id => finalize(id, outcome('release'))],
   [
     'a worker that defers it',

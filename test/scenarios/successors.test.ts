@@ -253,9 +253,12 @@ describe('a run that has begun and waits for another attempt', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('ends likewise when it was given back, though the attempt does not count', async () => {
+  it.each([
+    ['was given back', 'releases = 1'],
+    ['was snoozed', 'began_at = tock.now()'],
+  ])('ends likewise when it %s, though the attempt does not count', async (_, set) => {
     const { id } = await enqueue(1);
-    await test.sql(`update tock.job_runs_live set releases = 1, fence = 1, started_at = tock.now()`);
+    await test.sql(`update tock.job_runs_live set ${set}, fence = 1, started_at = tock.now()`);
     const next = await enqueue(2);
     expect(await runOf(id)).toMatchObject({
       status: 'cancelled',
@@ -269,17 +272,6 @@ describe('a run that has begun and waits for another attempt', () => {
     const { id } = await enqueue(1);
     await test.sql(`update tock.job_runs_live set fence = 1, started_at = tock.now()`);
     expect(await enqueue(2)).toEqual({ id, isNew: false, isReplaced: true });
-  });
-
-  it('ends when an attempt fails that already has a successor, with the error', async () => {
-    const { id } = await enqueue(1);
-    const next = await whileRunning(async () => await enqueue(2), boom);
-    expect(seen).toEqual([1, 2]);
-    expect(await runOf(id)).toMatchObject({
-      status: 'cancelled',
-      skipReason: `replaced by run ${next.id}`,
-      errors: [{ message: 'boom', attempt: 1 }],
-    });
   });
 
   it('stays the way it was for a call that does not replace', async () => {

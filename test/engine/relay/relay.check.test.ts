@@ -220,19 +220,6 @@ describe('a relay', () => {
     expect(new Set(broker.taken.map(({ run }) => run))).toEqual(new Set(ids));
   });
 
-  it('keeps the limit of a job over what is handed off', async () => {
-    await open();
-    const first = await test.tock.enqueue('single', {});
-    const second = await test.tock.enqueue('single', {});
-    await taken(1);
-    await handedOff(1);
-    await until(async () => (await test.tock.runs.get(second))?.blockedOn, 'the second to wait for the slot');
-    expect(broker.taken.map(({ run }) => run)).toEqual([first]);
-    await answer(broker.taken[0]);
-    await taken(2);
-    expect(broker.taken[1]).toMatchObject({ run: second });
-  });
-
   it('claims no more than maxOutstanding until some are answered', async () => {
     const relay = await open({ maxOutstanding: 4 });
     const ids = await enqueue(10);
