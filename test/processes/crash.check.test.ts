@@ -315,22 +315,4 @@ describe('a batch whose process ends', () => {
     const { stdout } = await begin(CLI, ['show', culprit]).ended;
     expect(stdout).toMatch(/attempt 1 .*in a batch of 3: .*TOCK_PROCESS_CRASHED/);
   });
-
-  it('by SIGKILL: its runs go by themselves', async () => {
-    const innocent = [await enqueue('crashing-batch'), await enqueue('crashing-batch')];
-    const culprit = await enqueue('crashing-batch', { how: 'SIGKILL' });
-    expect((await tick().ended).signal).toBe('SIGKILL');
-    await expireLeases(test);
-    // Chance decides which of them the second process had begun when it was killed; the third executes the culprit
-    // in a child process.
-    expect((await tick().ended).signal).toBe('SIGKILL');
-    await expireLeases(test);
-    expect(await tick().ended).toMatchObject({ code: 0 });
-    for (const id of innocent) expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
-    expect(await test.tock.runs.get(culprit)).toMatchObject({ status: 'dead', attempts: 3 });
-    const [first, ...others] = await together();
-    expect(first).toBe(3);
-    // Of the same process, but each by a call of its own.
-    expect(others.length).toBeGreaterThan(0);
-  });
 });

@@ -146,13 +146,6 @@ describe('a shell job', () => {
     expect(errorOf(await run('too-long', { text: long }))[0]?.[0]).toBe('TOCK_BAD_PAYLOAD');
   });
 
-  it('ends with its whole group at a timeout, also if it ignores SIGTERM', async () => {
-    const ended = await run('stubborn');
-    expect(errorOf(ended)).toEqual([['TOCK_TIMEOUT', 'the attempt took longer than its timeout of 5000ms']]);
-    await noneWith(marks.stubborn);
-    expect((await linesOf(ended.id))[0]?.[0]).toBe('begun');
-  });
-
   it('ends when its run is cancelled', async () => {
     const id = await test.tock.enqueue('cancelled');
     const waiting = test.tock.runs.wait(id, { execute: true });
@@ -160,23 +153,6 @@ describe('a shell job', () => {
     await test.tock.runs.cancel(id);
     expect((await waiting).status).toBe('cancelled');
     await noneWith(marks.cancelled);
-  });
-
-  it('leaves nothing running, and does not wait for what keeps its output open', async () => {
-    expect((await run('left')).status).toBe('succeeded');
-    await noneWith(marks.left);
-    expect(processesWith(marks.left)).toEqual([]);
-  });
-
-  it('may print a flood: the log keeps its first and last lines', async () => {
-    const { id, output } = await run('flood');
-    expect(output).toMatchObject({ stdoutBytes: 20_000_000 });
-    const [log] = await test.tock.runs.log(id);
-    expect(log?.cutLines).toBeGreaterThan(190_000);
-  });
-
-  it('reports the progress that a pattern finds', async () => {
-    expect((await run('step')).progress).toMatchObject({ fraction: 0.3, stage: 'step 30 of 100, 99%' });
   });
 });
 

@@ -147,18 +147,6 @@ describe('a webhook', () => {
     expect(posted()).toEqual([id]);
   });
 
-  it('goes on under another name where it was under the old one', { tags: 'check' }, async () => {
-    await test.tock.tick();
-    const [first] = await enqueue(1);
-    await test.another({ jobs: withoutWebhook }).tick();
-    const tock = test.another({ jobs: [define({}, 'pay', ['charge']), quiet, kept] });
-    const second = await tock.enqueue('pay', {});
-    await tock.tick();
-    expect(posted()).toEqual([first, second]);
-    expect(receiver.posted.map(each => read(each).data.job)).toEqual(['charge', 'pay']);
-    expect(await positionsOf()).toEqual([{ job: 'pay', position: 2 }]);
-  });
-
   it('goes on under another name though a delivery was to be tried again, which ends', {
     tags: 'check',
   }, async () => {

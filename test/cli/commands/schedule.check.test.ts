@@ -35,32 +35,9 @@ describe('tock schedule add', () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '{"name": "two"}');
     const { change, definition } = await document(
-      'add',
-      'tenant-2',
-      '--job',
-      'greet',
-      '--every',
-      '6h',
-      '--phase',
-      '1h',
-      '--payload',
-      `@${file}`,
-      '--catchup',
-      'all',
-      '--catchup-window',
-      '2d',
-      '--overlap',
-      'allow_all',
-      '--start-deadline',
-      '1h',
-      '--end-at',
-      '2050-01-01T00:00:00Z',
-      '--remaining',
-      '9',
-      '--queue',
-      'tenants',
-      '--priority',
-      '-5',
+      ...words(
+        `add tenant-2 --job greet --every 6h --phase 1h --payload @${file} --catchup all --catchup-window 2d --overlap allow_all --start-deadline 1h --end-at 2050-01-01T00:00:00Z --remaining 9 --queue tenants --priority -5`,
+      ),
     );
     expect(change).toBe('made');
     expect(definition).toMatchObject({

@@ -309,27 +309,6 @@ describe('buttons', () => {
     expect(await queue('buttons')).toBeUndefined();
     expect(await audited()).toMatchObject([{ action: 'queues.remove' }]);
   });
-
-  it.each([
-    ['view', 'pause'],
-    ['view', 'resume'],
-    ['view', 'limits'],
-    ['view', 'remove'],
-    ['operate', 'limits'],
-    ['operate', 'remove'],
-  ] as const)('are refused to the role %s: %s', async (role, what) => {
-    const before = await kit.sql('select * from tock.job_queues order by name');
-    const [latest] = await audited();
-    const { status, text } = await kit.post(
-      `/queues/reports/${what}`,
-      { concurrency: '9', 'was-concurrency': '1' },
-      role,
-    );
-    expect(status).toBe(403);
-    expect(text).toMatch(/role/);
-    expect(await kit.sql('select * from tock.job_queues order by name')).toEqual(before);
-    expect(await audited()).toEqual([latest]);
-  });
 });
 
 describe('a relayed queue', () => {

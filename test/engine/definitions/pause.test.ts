@@ -137,14 +137,6 @@ describe('remove', () => {
     ]);
   });
 
-  it('records queued runs that it withdrew', async () => {
-    await test.tock.schedules.upsert({ ...minutely, cron: '0 * * * *', jitter: '30m' });
-    await test.setClock('2026-03-01T13:00:00Z');
-    await test.tock.tick();
-    await test.tock.schedules.remove('tenant-7');
-    expect(await rows('tenant-7')).toEqual([{ status: 'skipped', at: '13:00', count: 1, reason: 'edited' }]);
-  });
-
   it('refuses what is not there, what code defines, and another version', async () => {
     await test.tock.schedules.upsert(minutely);
     const { schedules } = test.tock;

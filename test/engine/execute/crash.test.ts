@@ -103,14 +103,6 @@ describe('a crash', () => {
     expect(worker.outcomeCounts).toMatchObject({ succeeded: 1, lost: 0 });
     expect(await rows()).toMatchObject([{ status: 'succeeded', errors: 0 }]);
   });
-
-  it('cancels a run that an operator had asked to cancel', async () => {
-    const id = await test.tock.enqueue(hold);
-    const worker = await claimHeld(1);
-    await test.tock.runs.cancel(id);
-    await worker.crash(new Error('boom'));
-    expect(await rows()).toMatchObject([{ status: 'cancelled' }]);
-  });
 });
 
 describe('a lease that expires', () => {

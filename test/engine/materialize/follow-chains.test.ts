@@ -136,24 +136,6 @@ describe('after', () => {
     expect(await sorted('report')).toEqual(all);
   });
 
-  it('is made by the next tick when the process died between the end and what follows', {
-    tags: 'check',
-  }, async () => {
-    const tock = await open(parent('load'), child('report', 'load'));
-    await test.sql(
-      `create function tock.hold() returns trigger language plpgsql as $$ begin raise 'held'; end $$`,
-    );
-    await test.sql(
-      `create trigger hold before delete on tock.job_outbox for each row execute function tock.hold()`,
-    );
-    await tock.tick();
-    expect(await states('load')).toEqual([{ at: '12:00', status: 'succeeded' }]);
-    expect(await states('report')).toEqual([]);
-    await test.sql(`drop trigger hold on tock.job_outbox`);
-    await tock.tick();
-    expect(await states('report')).toEqual([{ at: '12:00', status: 'succeeded' }]);
-  });
-
   it('goes one after another also where parents end out of turn: who has begun ends first', {
     tags: 'check',
   }, async () => {
@@ -304,21 +286,6 @@ describe('onDead', () => {
     await tock.runs.retry(dead?.id ?? '', { attempts: 1 });
     await tock.tick();
     expect(seen).toHaveLength(2);
-  });
-
-  it('also follows a run that the reaper found dead', { tags: 'check' }, async () => {
-    const care = defineJob({ name: 'care', run: () => null });
-    const load = defineJob({ name: 'load', retry: { maxAttempts: 1 }, onDead: 'care', run: () => null });
-    const tock = await open(load, care);
-    const id = await tock.enqueue(load);
-    await test.sql(
-      `update tock.job_runs_live set status = 'running', attempts = 1, fence = 1, locked_until = tock.now() - interval '1 s'`,
-    );
-    await tock.tick();
-    expect(await tock.runs.get(id)).toMatchObject({ status: 'dead' });
-    expect(await tock.runs.list({ job: 'care' })).toMatchObject([
-      { status: 'succeeded', payload: { run: id } },
-    ]);
   });
 
   it('names a job that is there, and not itself', () => {
