@@ -1,7 +1,6 @@
 // A run's log from end to end: what ctx.log keeps, for whom, and what it costs those that log nothing.
 import { describe, expect, it } from 'vitest';
 import { defineJob, type JobContext, type LogsOption, type Tock } from '../../src/index.js';
-import { gate } from '../support/gate.js';
 import { collectLines } from '../support/lines.js';
 import { openForEach } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';
@@ -232,27 +231,6 @@ describe('a run that logs nothing', () => {
     expect(await test.sql('select from tock.job_logs')).toEqual([]);
     const more = await sentBy(({ log }) => log.info({}, 'one'), true);
     expect([...more].filter(statement => !off.has(statement))).toHaveLength(1);
-  });
-});
-
-describe('a heartbeat', () => {
-  it('writes what was logged so far, while the handler goes on', { tags: 'check' }, async () => {
-    const { opened: held, open: end } = gate();
-    const job = jobOf(async ({ log }) => {
-      log.info({}, 'begun');
-      await held;
-      log.info({}, 'ended');
-    });
-    const tock = test.another({ jobs: [job], heartbeat: '50ms', lease: '60s' });
-    const id = await tock.enqueue(job);
-    const daemon = await tock.start();
-    await until(async () => (await tock.runs.log(id)).length > 0, 'the first line');
-    expect(said(await tock.runs.log(id))).toEqual([['info begun']]);
-    expect((await tock.runs.get(id))?.status).toBe('running');
-    end();
-    await until(async () => (await tock.runs.get(id))?.status === 'succeeded', 'the end');
-    expect(said(await tock.runs.log(id))).toEqual([['info begun', 'info ended']]);
-    await daemon.stop();
   });
 });
 

@@ -159,17 +159,6 @@ describe('drain', () => {
     expect(await drain()).toEqual([]);
   });
 
-  it('executes a retry when its time has come, and not before', async () => {
-    const { drain, runOnce, clock } = await open({ jobs: [fragile] });
-    const { id } = await runOnce(fragile);
-    await clock.advance('9999ms');
-    expect(await drain()).toEqual([]);
-    await clock.advance('1ms');
-    expect(await drain()).toEqual([]);
-    await clock.advance('20s');
-    expect(await drain()).toMatchObject([{ id, status: 'succeeded', attempts: 3, output: 'held' }]);
-  });
-
   it('returns a run anew that ends again after an operator’s retry', async () => {
     const { drain, failOnce, runOnce, tock } = await open({ jobs: [echo] });
     failOnce(echo, new Dead('not today'));

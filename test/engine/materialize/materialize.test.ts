@@ -66,29 +66,6 @@ describe('an occurrence', () => {
 });
 
 describe('after three days off', () => {
-  it('latest gives one run per definition that says how many it stands for, and a row for those it left out', {
-    tags: 'check',
-  }, async () => {
-    const jobs = Array.from({ length: 20 }, (_, index) =>
-      scheduled(`hourly-${index}`, { cron: '0 * * * *' }),
-    );
-    const tock = test.another({ jobs });
-    await tock.tick();
-    await test.advance('3d');
-    const summary = await tock.tick();
-    expect(summary).toMatchObject({ materialized: { runs: 20, skips: 20 }, executed: { succeeded: 20 } });
-    const mine = (await rows()).filter(row => row.name === 'hourly-7');
-    expect(mine).toMatchObject([
-      {
-        status: 'skipped',
-        skip_reason: 'catchup',
-        occurrence_count: 71,
-        scheduled_for: new Date('2026-03-04T11:00:00Z'),
-      },
-      { status: 'succeeded', occurrence_count: 72, scheduled_for: new Date('2026-03-04T12:00:00Z') },
-    ]);
-  });
-
   it('all catches up more than one plan holds also under overlap skip; what comes due afterwards overlaps', async () => {
     const tock = test.another({
       jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all', overlap: 'skip' })],

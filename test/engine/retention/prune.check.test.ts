@@ -249,12 +249,6 @@ describe('prune: what it makes', () => {
     expect(await gaps()).toEqual([]);
   });
 
-  it('moves what the default partition caught into the day that is made for it', async () => {
-    const [id] = await kit.ended('2031-01-12T23:59:59.999Z', 'succeeded');
-    await kit.make('2031-01-12', 'day');
-    expect(await placeOf(id)).toBe('job_runs_finished_2031_01_12');
-  });
-
   it('makes days by itself where a million runs end in a day, and months again below half as many', async () => {
     await kit.make('2031-01-20');
     const auto = async (perDay: number) => {
