@@ -65,6 +65,23 @@ describe('a holder whose lease has expired', () => {
 });
 
 describe('a worker that is gone', () => {
+  it('is seen to be silent before the leases of its runs have expired', async () => {
+    await test.sql(
+      `insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms) values ($1, 'daemon', 'gone', 1, 1, 15000)`,
+      [FIRST],
+    );
+    await test.tock.enqueue(noop);
+    await claim(FIRST);
+    const seen = async () => {
+      const { workers, runs } = await test.tock.status();
+      return { silent: workers.map(each => each.silent), running: workers[0]?.running, stuck: runs.stuck };
+    };
+    await test.advance('37s');
+    expect(await seen()).toEqual({ silent: [false], running: 1, stuck: 0 });
+    await test.advance('1s');
+    expect(await seen()).toEqual({ silent: [true], running: 1, stuck: 0 });
+  });
+
   it('tells its heartbeat with its row', async () => {
     const tock = test.another({ heartbeat: '7s' });
     const daemon = await tock.start();

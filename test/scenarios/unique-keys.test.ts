@@ -76,3 +76,23 @@ describe("unique: 'live'", () => {
     expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
   });
 });
+
+it('debounce starts so long after the last call, with its payload; at the latest ten times as long after the first', {
+  tags: 'check',
+}, async () => {
+  const { tock } = test;
+  const id = await tock.enqueue(sync, 0, { key: 'a', debounce: '10s' });
+  const due = async () => (await tock.runs.get(id))?.runAt.toISOString().slice(11, 19);
+  for (let call = 1; call <= 12; call++) {
+    expect(await due()).toBe(
+      new Date(Date.parse('2026-03-01T12:00:10Z') + Math.min((call - 1) * 9, 90) * 1000)
+        .toISOString()
+        .slice(11, 19),
+    );
+    await test.advance('9s');
+    await tock.enqueue(sync, call, { key: 'a', debounce: '10s' });
+  }
+  expect(await due()).toBe('12:01:40');
+  await tock.tick();
+  expect(seen).toEqual([12]);
+});

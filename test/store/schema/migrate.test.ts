@@ -116,6 +116,21 @@ describe('migrate', () => {
     expect(rows[0]?.place).toBe('job_runs_finished_default');
     expect(rows[1]?.place).toMatch(/^job_runs_finished_\d{4}_\d{2}$/);
   });
+
+  it('moves what the default partition caught into the month that is made for it', {
+    tags: 'check',
+  }, async () => {
+    const database = await open();
+    await migrate(database);
+    await database.run(
+      `insert into tock.job_runs (job, status, finished_at) values ('late', 'succeeded', tock.now() + interval '5 months')`,
+    );
+    await database.run(`select tock.create_partitions(6)`);
+    const [row] = await database.run<{ place: string }>(
+      `select (select relname from pg_class where oid = tock.job_runs.tableoid) as place from tock.job_runs`,
+    );
+    expect(row?.place).toMatch(/^job_runs_finished_\d{4}_\d{2}$/);
+  });
 });
 
 describe('the migrations of this version', () => {
