@@ -133,28 +133,6 @@ describe('one call names the cause', () => {
     );
   });
 
-  it('of a join that waits: which members it waits for', { tags: 'check' }, async () => {
-    const tock = await open(job('part'), job('total'));
-    work = () => {
-      throw new Error('part 1 is broken');
-    };
-    const group = await tock.enqueueGroup([{ job: 'part' }, { job: 'part' }], { then: { job: 'total' } });
-    await tock.tick();
-    const text = await told(tock, { run: group.id });
-    expect(text).toContain(`run ${group.id} of total: queued`);
-    expect(text).toContain('2 of 2 did not succeed');
-  });
-
-  it('of a wait that nobody answers', { tags: 'check' }, async () => {
-    const tock = await open(job('order'));
-    work = async ctx => await ctx.waitFor('paid', { key: 'order-7', timeout: '14d' });
-    const run = await tock.enqueue('order');
-    await tock.tick();
-    const text = await told(tock, { run });
-    expect(text).toContain(`run ${run} of order: queued`);
-    expect(text).toContain('Its handler waits for event paid of order-7');
-  });
-
   it('of a queue that its rate holds back', { tags: 'check' }, async () => {
     const tock = await open(job('mail', { queue: 'mails' }));
     await tock.queues.set('mails', { rate: { count: 1, per: '1h' } });

@@ -88,31 +88,6 @@ describe('a run', () => {
     expect(seen.filter(each => each.runId === id).map(each => each.fence)).toEqual([1, 2, 3]);
   });
 
-  it('is dead after its last attempt, and an operator can retry it with a higher fence', {
-    tags: 'check',
-  }, async () => {
-    const id = await test.tock.enqueue(fails, { times: 99 }, { maxAttempts: 1 });
-    await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 1 });
-    const again = await test.tock.runs.retry(id, { attempts: 1 });
-    expect(again).toMatchObject({
-      status: 'queued',
-      attempts: 1,
-      maxAttempts: 2,
-      fence: 2,
-      generation: 2,
-      finishedAt: null,
-    });
-    await test.tock.tick();
-    const run = await test.tock.runs.get(id);
-    expect(run).toMatchObject({ status: 'dead', attempts: 2, fence: 3 });
-    expect(run?.errors).toHaveLength(2);
-    await expect(test.tock.runs.retry(await test.tock.enqueue(echo))).rejects.toMatchObject({
-      code: 'TOCK_BAD_STATE',
-    });
-    await test.tock.tick();
-  });
-
   it('heeds RetryLater, Cancel and Dead', async () => {
     const [later, cancel, dead] = await test.tock.enqueueMany(
       (['later', 'cancel', 'dead'] as const).map(how => ({ job: steers, payload: { how } })),
