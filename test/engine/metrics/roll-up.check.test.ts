@@ -129,6 +129,21 @@ describe('a run that is committed late', () => {
     expect(await counted()).toEqual(exact());
   });
 
+  it('is counted where its minute was counted before, because it took more than five minutes', async () => {
+    const late = await kit.endLater();
+    await kit.end();
+    await kit.advance(7 * MINUTE);
+    // The first notes who is writing.
+    await kit.rollUp();
+    await kit.rollUp();
+    expect((await kit.progress()).counted).toBeGreaterThan((await kit.progress()).final);
+    expect(await minutes()).toEqual([[0, 1]]);
+    await late.commit();
+    await kit.rollUp();
+    expect(await minutes()).toEqual([[0, 2]]);
+    expect(await counted()).toEqual(exact());
+  });
+
   it('is waited for also while its statement still waits for its lock', async () => {
     const [holder, writer] = [new pg.Client(kit.test.url), new pg.Client(kit.test.url)];
     await Promise.all([holder.connect(), writer.connect()]);
@@ -193,6 +208,20 @@ describe('a run that is retried', () => {
     await kit.rollUp();
     expect(await counted()).toEqual(exact());
     expect(await kit.test.sql('select from tock.figures_retried')).toEqual([]);
+  });
+
+  it('while its minute is counted for now only', async () => {
+    const late = await kit.endLater();
+    const { id } = await kit.end({ status: 'dead' });
+    await kit.advance(7 * MINUTE);
+    await kit.rollUp();
+    await kit.rollUp();
+    expect(await minutes()).toEqual([[0, 1]]);
+    await kit.test.tock.runs.retry(id);
+    expect(await counted()).toEqual(exact());
+    await late.commit();
+    await kit.rollUp();
+    expect(await counted()).toEqual(exact());
   });
 });
 
