@@ -156,29 +156,27 @@ describe('the page Now', () => {
   });
 });
 
-describe('the live figures', () => {
-  it('are those of all queues and priorities, runs that wait for a slot among them', async () => {
-    const one = defineJob({ name: 'one', concurrency: { limit: 1 }, run: () => null });
-    test = await closing(await reuseTestTock([one]));
-    await test.setClock('2026-01-14T09:00:00Z');
-    await test.sql(`insert into tock.job_runs (job, queue, priority, run_at, blocked_on) values
+it('the live figures are those of all queues and priorities, runs that wait for a slot among them', async () => {
+  const one = defineJob({ name: 'one', concurrency: { limit: 1 }, run: () => null });
+  test = await closing(await reuseTestTock([one]));
+  await test.setClock('2026-01-14T09:00:00Z');
+  await test.sql(`insert into tock.job_runs (job, queue, priority, run_at, blocked_on) values
       ('one', 'a', 0, '2026-01-14T08:00:00Z', null), ('one', 'b', 5, '2026-01-14T08:30:00Z', null),
       ('one', 'a', 0, '2026-01-14T07:00:00Z', 'job:one'), ('one', 'c', 0, '2026-01-14T10:00:00Z', null)`);
-    await test.sql(
-      `insert into tock.job_runs (job, status, run_at) values ('one', 'failed', '2026-01-14T09:01:00Z')`,
-    );
-    const figures = await readLiveFigures(await databaseOf(test.tock));
-    expect(figures).toMatchObject({
-      waiting: 3,
-      oldestDue: new Date('2026-01-14T07:00:00Z'),
-      running: 0,
-      workers: 0,
-      capacity: 0,
-      retrying: 1,
-      nextRetry: new Date('2026-01-14T09:01:00Z'),
-      scheduled: 1,
-      longest: [],
-    });
+  await test.sql(
+    `insert into tock.job_runs (job, status, run_at) values ('one', 'failed', '2026-01-14T09:01:00Z')`,
+  );
+  const figures = await readLiveFigures(await databaseOf(test.tock));
+  expect(figures).toMatchObject({
+    waiting: 3,
+    oldestDue: new Date('2026-01-14T07:00:00Z'),
+    running: 0,
+    workers: 0,
+    capacity: 0,
+    retrying: 1,
+    nextRetry: new Date('2026-01-14T09:01:00Z'),
+    scheduled: 1,
+    longest: [],
   });
 });
 

@@ -121,30 +121,28 @@ describe('enqueue', () => {
   });
 });
 
-describe('enqueueMany', () => {
-  it('gives ids in order, one for two equal keys, and takes 70,000 rows in one statement', {
-    tags: 'check',
-  }, async () => {
-    const before = await count();
-    const ids = await test.tock.enqueueMany([
-      { job: greet, payload: { who: 'a' }, key: 'many:a' },
-      { job: greet, payload: { who: 'b' } },
-      { job: greet, payload: { who: 'a again' }, key: 'many:a' },
-    ]);
-    expect(ids[0]).toBe(ids[2]);
-    expect(ids[0]).not.toBe(ids[1]);
-    expect(await test.tock.runs.get(ids[0] ?? '')).toMatchObject({ payload: { who: 'a' } });
-    const many = await test.tock.enqueueMany(
-      Array.from({ length: 70_000 }, (_, index) => ({
-        job: greet,
-        payload: { who: `${index}` },
-        key: `bulk:${index}`,
-      })),
-    );
-    expect(new Set(many).size).toBe(70_000);
-    expect(await count()).toBe(before + 70_002);
-    await test.sql(`delete from tock.job_runs_live`);
-  });
+it('enqueueMany gives ids in order, one for two equal keys, and takes 70,000 rows in one statement', {
+  tags: 'check',
+}, async () => {
+  const before = await count();
+  const ids = await test.tock.enqueueMany([
+    { job: greet, payload: { who: 'a' }, key: 'many:a' },
+    { job: greet, payload: { who: 'b' } },
+    { job: greet, payload: { who: 'a again' }, key: 'many:a' },
+  ]);
+  expect(ids[0]).toBe(ids[2]);
+  expect(ids[0]).not.toBe(ids[1]);
+  expect(await test.tock.runs.get(ids[0] ?? '')).toMatchObject({ payload: { who: 'a' } });
+  const many = await test.tock.enqueueMany(
+    Array.from({ length: 70_000 }, (_, index) => ({
+      job: greet,
+      payload: { who: `${index}` },
+      key: `bulk:${index}`,
+    })),
+  );
+  expect(new Set(many).size).toBe(70_000);
+  expect(await count()).toBe(before + 70_002);
+  await test.sql(`delete from tock.job_runs_live`);
 });
 
 describe('tock.enqueue in SQL', () => {

@@ -234,28 +234,28 @@ describe('a run that logs nothing', () => {
   });
 });
 
-describe('an attempt that is released', () => {
-  it('keeps its log under its own fence, beside that of the next one', { tags: 'check' }, async () => {
-    let hasBegun = false;
-    const job = jobOf(async ({ log, fence, signal }) => {
-      log.info({}, `fence ${fence}`);
-      hasBegun = true;
-      if (fence === 1)
-        await new Promise((_resolve, reject) =>
-          signal.addEventListener('abort', () => reject(signal.reason as Error)),
-        );
-    });
-    const tock = test.another({ jobs: [job], drain: '0s', grace: '1s' });
-    const id = await tock.enqueue(job);
-    const daemon = await tock.start();
-    await until(() => Promise.resolve(hasBegun), 'the run to begin');
-    await daemon.stop();
-    expect((await tock.runs.wait(id, { execute: true })).status).toBe('succeeded');
-    const logs = await tock.runs.log(id);
-    expect(said(logs)).toEqual([['info fence 1'], ['info fence 2']]);
-    expect(logs.map(({ attempt, fence }) => [attempt, fence])).toEqual([
-      [1, 1],
-      [1, 2],
-    ]);
+it('an attempt that is released keeps its log under its own fence, beside that of the next one', {
+  tags: 'check',
+}, async () => {
+  let hasBegun = false;
+  const job = jobOf(async ({ log, fence, signal }) => {
+    log.info({}, `fence ${fence}`);
+    hasBegun = true;
+    if (fence === 1)
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      );
   });
+  const tock = test.another({ jobs: [job], drain: '0s', grace: '1s' });
+  const id = await tock.enqueue(job);
+  const daemon = await tock.start();
+  await until(() => Promise.resolve(hasBegun), 'the run to begin');
+  await daemon.stop();
+  expect((await tock.runs.wait(id, { execute: true })).status).toBe('succeeded');
+  const logs = await tock.runs.log(id);
+  expect(said(logs)).toEqual([['info fence 1'], ['info fence 2']]);
+  expect(logs.map(({ attempt, fence }) => [attempt, fence])).toEqual([
+    [1, 1],
+    [1, 2],
+  ]);
 });

@@ -259,31 +259,29 @@ describe('process.exit in a handler', () => {
   });
 });
 
-describe('a run whose process was killed twice in a row', () => {
-  it('gets a process of its own, and no longer takes others with it', async () => {
-    const innocent = await enqueue('steady');
-    const culprit = await enqueue('crashing', { how: 'SIGKILL', beside: 1 });
-    await test.sql('update tock.job_runs_live set max_attempts = 4');
-    for (let attempt = 1; attempt <= 2; attempt++) {
-      expect((await tick().ended).signal).toBe('SIGKILL');
-      await expireLeases(test);
-      await test.sql('delete from public.executions');
-    }
-    const third = tick();
-    expect(await ended(culprit)).toMatchObject({
-      status: 'dead',
-      attempts: 4,
-      errors: [
-        { code: 'TOCK_LEASE_LOST' },
-        { code: 'TOCK_LEASE_LOST' },
-        { code: 'TOCK_CHILD_EXITED', message: expect.stringMatching(/killed by SIGKILL/) },
-        { code: 'TOCK_CHILD_EXITED' },
-      ],
-    });
-    await release();
-    expect(await third.ended).toMatchObject({ code: 0 });
-    expect(await test.tock.runs.get(innocent)).toMatchObject({ status: 'succeeded', attempts: 3 });
+it('a run whose process was killed twice in a row gets a process of its own, and no longer takes others with it', async () => {
+  const innocent = await enqueue('steady');
+  const culprit = await enqueue('crashing', { how: 'SIGKILL', beside: 1 });
+  await test.sql('update tock.job_runs_live set max_attempts = 4');
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    expect((await tick().ended).signal).toBe('SIGKILL');
+    await expireLeases(test);
+    await test.sql('delete from public.executions');
+  }
+  const third = tick();
+  expect(await ended(culprit)).toMatchObject({
+    status: 'dead',
+    attempts: 4,
+    errors: [
+      { code: 'TOCK_LEASE_LOST' },
+      { code: 'TOCK_LEASE_LOST' },
+      { code: 'TOCK_CHILD_EXITED', message: expect.stringMatching(/killed by SIGKILL/) },
+      { code: 'TOCK_CHILD_EXITED' },
+    ],
   });
+  await release();
+  expect(await third.ended).toMatchObject({ code: 0 });
+  expect(await test.tock.runs.get(innocent)).toMatchObject({ status: 'succeeded', attempts: 3 });
 });
 
 describe('a batch whose process ends', () => {

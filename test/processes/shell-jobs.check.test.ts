@@ -156,31 +156,29 @@ describe('a shell job', () => {
   });
 });
 
-describe('a tick that is killed', () => {
-  it('takes the command with it, and another tick repeats the run', async () => {
-    const mark = longSleep();
-    const module = await writeJobs(
-      `import { defineShellJob } from '${path.join(import.meta.dirname, '..', '..', 'dist', 'index.js')}';
+it('a tick that is killed takes the command with it, and another tick repeats the run', async () => {
+  const mark = longSleep();
+  const module = await writeJobs(
+    `import { defineShellJob } from '${path.join(import.meta.dirname, '..', '..', 'dist', 'index.js')}';
       export const jobs = [defineShellJob({ name: 'held', retry: { base: 1 },
         shell: '[ "$TOCK_ATTEMPT" = 2 ] || { sleep ${mark} & exec sleep ${mark}; }' })];`,
-    );
-    const env = {
-      DATABASE_URL: test.url,
-      TOCK_JOBS: module,
-      TOCK_ALLOW_VANISHING: 'on',
-    };
-    const [made] = await test.sql<{ id: string }>(`select tock.enqueue('held') as id`);
-    const id = made?.id ?? '';
-    const first = startProcess(TICK, env);
-    await until(async () => processesWith(`sleep\0${mark}`).length === 2, 'the command to begin');
-    first.child.kill('SIGKILL');
-    await first.ended;
-    await noneWith(mark);
-    await expireLeases(test);
-    await until(async () => {
-      await startProcess(TICK, env).ended;
-      return (await test.tock.runs.get(id))?.status === 'succeeded';
-    }, 'another tick to repeat it');
-    expect(await test.tock.runs.get(id)).toMatchObject({ attempts: 2 });
-  });
+  );
+  const env = {
+    DATABASE_URL: test.url,
+    TOCK_JOBS: module,
+    TOCK_ALLOW_VANISHING: 'on',
+  };
+  const [made] = await test.sql<{ id: string }>(`select tock.enqueue('held') as id`);
+  const id = made?.id ?? '';
+  const first = startProcess(TICK, env);
+  await until(async () => processesWith(`sleep\0${mark}`).length === 2, 'the command to begin');
+  first.child.kill('SIGKILL');
+  await first.ended;
+  await noneWith(mark);
+  await expireLeases(test);
+  await until(async () => {
+    await startProcess(TICK, env).ended;
+    return (await test.tock.runs.get(id))?.status === 'succeeded';
+  }, 'another tick to repeat it');
+  expect(await test.tock.runs.get(id)).toMatchObject({ attempts: 2 });
 });

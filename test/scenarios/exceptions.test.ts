@@ -166,24 +166,24 @@ describe('an occurrence that is moved', () => {
   });
 });
 
-describe('a pause', () => {
-  it('leaves out what is moved into it, and what is moved behind it runs', { tags: 'check' }, async () => {
-    await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
-    await test.tock.schedules.move('hourly', at('14:00'), at('17:30'));
-    await test.tock.schedules.skip('hourly', at('15:00'));
-    expect(await test.tock.schedules.pause('hourly')).toBeDefined();
-    expect(await test.tock.schedules.skip('hourly', at('18:00'))).toMatchObject({ isPaused: true });
-    await tickAt('14:30');
-    await test.setClock(at('16:30').toISOString());
-    expect((await test.tock.schedules.resume('hourly')).skipped).toMatchObject({ count: 1 });
-    await tickAt('16:31');
-    expect(await rows()).toEqual(['13:00 paused', '15:00 excepted', '16:00 paused']);
-    expect(await nextAt()).toEqual(at('17:00'));
-    await tickAt('17:30');
-    expect((await rows()).slice(1, 2)).toEqual(['14:00 at 17:30 succeeded']);
-    await tickAt('18:00');
-    expect((await rows()).at(-1)).toBe('18:00 excepted');
-  });
+it('a pause leaves out what is moved into it, and what is moved behind it runs', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
+  await test.tock.schedules.move('hourly', at('14:00'), at('17:30'));
+  await test.tock.schedules.skip('hourly', at('15:00'));
+  expect(await test.tock.schedules.pause('hourly')).toBeDefined();
+  expect(await test.tock.schedules.skip('hourly', at('18:00'))).toMatchObject({ isPaused: true });
+  await tickAt('14:30');
+  await test.setClock(at('16:30').toISOString());
+  expect((await test.tock.schedules.resume('hourly')).skipped).toMatchObject({ count: 1 });
+  await tickAt('16:31');
+  expect(await rows()).toEqual(['13:00 paused', '15:00 excepted', '16:00 paused']);
+  expect(await nextAt()).toEqual(at('17:00'));
+  await tickAt('17:30');
+  expect((await rows()).slice(1, 2)).toEqual(['14:00 at 17:30 succeeded']);
+  await tickAt('18:00');
+  expect((await rows()).at(-1)).toBe('18:00 excepted');
 });
 
 describe('an edit', () => {
@@ -286,35 +286,33 @@ it('a schedule that is removed after an occurrence was moved past it has that on
   expect(await rows('own')).toEqual(['13:00 edited']);
 });
 
-describe('a backfill', () => {
-  it('runs what was skipped, and what was moved to a later time now and not again', {
-    tags: 'check',
-  }, async () => {
-    await test.tock.schedules.skip('hourly', at('13:00'));
-    await test.tock.schedules.move('hourly', at('14:00'), at('15:30'));
-    await tickAt('14:10');
-    const span = { from: at('13:00'), to: at('14:01') };
-    expect(await test.tock.schedules.backfill('hourly', span)).toMatchObject({ made: 2 });
-    for (const time of ['14:10', '15:00', '15:30']) await tickAt(time);
-    expect(await rows()).toEqual([
-      '13:00 excepted',
-      '13:00 at 14:10 succeeded',
-      '14:00 at 14:10 succeeded',
-      '15:00 succeeded',
-    ]);
-  });
+it('a backfill runs what was skipped, and what was moved to a later time now and not again', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.skip('hourly', at('13:00'));
+  await test.tock.schedules.move('hourly', at('14:00'), at('15:30'));
+  await tickAt('14:10');
+  const span = { from: at('13:00'), to: at('14:01') };
+  expect(await test.tock.schedules.backfill('hourly', span)).toMatchObject({ made: 2 });
+  for (const time of ['14:10', '15:00', '15:30']) await tickAt(time);
+  expect(await rows()).toEqual([
+    '13:00 excepted',
+    '13:00 at 14:10 succeeded',
+    '14:00 at 14:10 succeeded',
+    '15:00 succeeded',
+  ]);
 });
 
-describe('a clock that was ahead, and is set right', () => {
-  it('records a skip again, and makes a moved run once', { tags: 'check' }, async () => {
-    await test.tock.schedules.skip('hourly', at('14:00'));
-    await test.tock.schedules.move('hourly', at('15:00'), at('13:30'));
-    await tickAt('20:30');
-    await test.setClock(at('12:10').toISOString());
-    await test.tock.schedules.resetCursors();
-    for (const time of ['13:00', '13:30', '14:00', '15:00', '16:00']) await tickAt(time);
-    const made = await rows();
-    expect(made.filter(row => row.startsWith('14:00'))).toContain('14:00 excepted');
-    expect(made.filter(row => row.startsWith('15:00'))).toEqual(['15:00 at 13:30 succeeded']);
-  });
+it('a clock that was ahead, and is set right records a skip again, and makes a moved run once', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.skip('hourly', at('14:00'));
+  await test.tock.schedules.move('hourly', at('15:00'), at('13:30'));
+  await tickAt('20:30');
+  await test.setClock(at('12:10').toISOString());
+  await test.tock.schedules.resetCursors();
+  for (const time of ['13:00', '13:30', '14:00', '15:00', '16:00']) await tickAt(time);
+  const made = await rows();
+  expect(made.filter(row => row.startsWith('14:00'))).toContain('14:00 excepted');
+  expect(made.filter(row => row.startsWith('15:00'))).toEqual(['15:00 at 13:30 succeeded']);
 });

@@ -34,34 +34,32 @@ const finalize = async (...args: Parameters<typeof finalizeRuns>) => {
   return new Set(args[1].map(each => each.id).filter(each => !lost.has(each)));
 };
 
-describe('a holder whose lease has expired', () => {
-  it('changes nothing once another has claimed the run, whatever it tries', async () => {
-    const id = await test.tock.enqueue(noop);
-    const [first] = await claim(FIRST);
-    await test.advance('61s');
-    expect((await test.tock.tick()).reaped).toEqual({ failed: 1, dead: 0, cancelled: 0 });
-    await test.advance('1h');
-    const [second] = await claim(SECOND);
-    expect([first?.fence, second?.fence]).toEqual([1, 2]);
+it('a holder whose lease has expired changes nothing once another has claimed the run, whatever it tries', async () => {
+  const id = await test.tock.enqueue(noop);
+  const [first] = await claim(FIRST);
+  await test.advance('61s');
+  expect((await test.tock.tick()).reaped).toEqual({ failed: 1, dead: 0, cancelled: 0 });
+  await test.advance('1h');
+  const [second] = await claim(SECOND);
+  expect([first?.fence, second?.fence]).toEqual([1, 2]);
 
-    const { lockedUntil } = (await test.tock.runs.get(id)) ?? {};
-    await test.advance('1s');
-    const held = { id, fence: 1 };
-    expect(await renewLeases(database, [held], FIRST, LEASE_MS)).toEqual([]);
-    expect(await renewLeases(database, [held], SECOND, LEASE_MS)).toEqual([]);
-    expect(await renewLeases(database, [{ id, fence: 2 }], FIRST, LEASE_MS)).toEqual([]);
-    expect(await test.tock.runs.get(id)).toMatchObject({ lockedUntil });
-    expect(await finalize(database, [{ ...held, outcome: succeed }], FIRST)).toEqual(new Set());
-    expect(
-      await finalize(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST),
-    ).toEqual(new Set());
-    // Not even with the right fence under another's name, or the other way round.
-    expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], FIRST)).toEqual(new Set());
-    expect(await finalize(database, [{ id, fence: 1, outcome: succeed }], SECOND)).toEqual(new Set());
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', lockedBy: SECOND });
-    expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], SECOND)).toEqual(new Set([id]));
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { by: 'test' } });
-  });
+  const { lockedUntil } = (await test.tock.runs.get(id)) ?? {};
+  await test.advance('1s');
+  const held = { id, fence: 1 };
+  expect(await renewLeases(database, [held], FIRST, LEASE_MS)).toEqual([]);
+  expect(await renewLeases(database, [held], SECOND, LEASE_MS)).toEqual([]);
+  expect(await renewLeases(database, [{ id, fence: 2 }], FIRST, LEASE_MS)).toEqual([]);
+  expect(await test.tock.runs.get(id)).toMatchObject({ lockedUntil });
+  expect(await finalize(database, [{ ...held, outcome: succeed }], FIRST)).toEqual(new Set());
+  expect(
+    await finalize(database, [{ ...held, outcome: { ...succeed, transition: 'release' } }], FIRST),
+  ).toEqual(new Set());
+  // Not even with the right fence under another's name, or the other way round.
+  expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], FIRST)).toEqual(new Set());
+  expect(await finalize(database, [{ id, fence: 1, outcome: succeed }], SECOND)).toEqual(new Set());
+  expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', lockedBy: SECOND });
+  expect(await finalize(database, [{ id, fence: 2, outcome: succeed }], SECOND)).toEqual(new Set([id]));
+  expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { by: 'test' } });
 });
 
 describe('a worker that is gone', () => {
@@ -116,14 +114,12 @@ describe('a run that is given back', () => {
   });
 });
 
-describe('claim', () => {
-  it('works where the role would rather read repeatably', { tags: 'check' }, async () => {
-    await test.sql(
-      `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`,
-    );
-    const careful = [test.another(), test.another(), test.another(), test.another()];
-    await test.tock.enqueueMany(Array.from({ length: 200 }, () => ({ job: noop })));
-    const summaries = await Promise.all(careful.map(tock => tock.tick()));
-    expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(200);
-  });
+it('claim works where the role would rather read repeatably', { tags: 'check' }, async () => {
+  await test.sql(
+    `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`,
+  );
+  const careful = [test.another(), test.another(), test.another(), test.another()];
+  await test.tock.enqueueMany(Array.from({ length: 200 }, () => ({ job: noop })));
+  const summaries = await Promise.all(careful.map(tock => tock.tick()));
+  expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(200);
 });

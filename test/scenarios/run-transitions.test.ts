@@ -121,17 +121,15 @@ describe('a run', () => {
   });
 });
 
-describe('cancel', () => {
-  it('ends a queued run at once and leaves nothing to execute', async () => {
-    const id = await test.tock.enqueue(echo, {}, { delay: '1h' });
-    expect(await test.tock.runs.cancel(id, { reason: 'a mistake' })).toMatchObject({
-      status: 'cancelled',
-      skipReason: 'a mistake',
-      attempts: 0,
-    });
-    await expect(test.tock.runs.cancel(id)).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
-    await expect(test.tock.runs.cancel('999999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
-    expect(await test.tock.runs.retry(id)).toMatchObject({ status: 'queued', generation: 2 });
-    await test.tock.tick();
+it('cancel ends a queued run at once and leaves nothing to execute', async () => {
+  const id = await test.tock.enqueue(echo, {}, { delay: '1h' });
+  expect(await test.tock.runs.cancel(id, { reason: 'a mistake' })).toMatchObject({
+    status: 'cancelled',
+    skipReason: 'a mistake',
+    attempts: 0,
   });
+  await expect(test.tock.runs.cancel(id)).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
+  await expect(test.tock.runs.cancel('999999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
+  expect(await test.tock.runs.retry(id)).toMatchObject({ status: 'queued', generation: 2 });
+  await test.tock.tick();
 });

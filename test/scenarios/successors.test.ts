@@ -52,29 +52,25 @@ async function whileRunning<T>(meanwhile: () => Promise<T>, end: typeof work = (
   return result as T;
 }
 
-describe('enqueue with details', () => {
-  it('says what became of the call, and without them gives the id as before', async () => {
-    expect(await enqueue(1, {})).toEqual({ id: '1', isNew: true, isReplaced: false });
-    expect(await enqueue(2, live)).toEqual({ id: '2', isNew: true, isReplaced: false });
-    expect(await enqueue(3, live)).toEqual({ id: '2', isNew: false, isReplaced: false });
-    expect(await enqueue(4)).toEqual({ id: '2', isNew: false, isReplaced: true });
-    expect(await test.tock.enqueue(sync, 5, replace)).toBe('2');
-    expect(await runOf('2')).toMatchObject({ payload: 5 });
-  });
+it('enqueue with details says what became of the call, and without them gives the id as before', async () => {
+  expect(await enqueue(1, {})).toEqual({ id: '1', isNew: true, isReplaced: false });
+  expect(await enqueue(2, live)).toEqual({ id: '2', isNew: true, isReplaced: false });
+  expect(await enqueue(3, live)).toEqual({ id: '2', isNew: false, isReplaced: false });
+  expect(await enqueue(4)).toEqual({ id: '2', isNew: false, isReplaced: true });
+  expect(await test.tock.enqueue(sync, 5, replace)).toBe('2');
+  expect(await runOf('2')).toMatchObject({ payload: 5 });
 });
 
-describe('a call that replaces, while the run of the key is queued', () => {
-  it('gives it all that the call says, and wakes what executes it', async () => {
-    const { id } = await enqueue(1);
-    const again = await enqueue(2, { ...replace, queue: 'slow', priority: 4, maxAttempts: 7, delay: '5m' });
-    expect(again).toEqual({ id, isNew: false, isReplaced: true });
-    expect(await runOf(id)).toMatchObject({
-      payload: 2,
-      queue: 'slow',
-      priority: 4,
-      maxAttempts: 7,
-      runAt: new Date('2026-03-01T12:05:00Z'),
-    });
+it('a call that replaces, while the run of the key is queued gives it all that the call says, and wakes what executes it', async () => {
+  const { id } = await enqueue(1);
+  const again = await enqueue(2, { ...replace, queue: 'slow', priority: 4, maxAttempts: 7, delay: '5m' });
+  expect(again).toEqual({ id, isNew: false, isReplaced: true });
+  expect(await runOf(id)).toMatchObject({
+    payload: 2,
+    queue: 'slow',
+    priority: 4,
+    maxAttempts: 7,
+    runAt: new Date('2026-03-01T12:05:00Z'),
   });
 });
 

@@ -530,25 +530,22 @@ describe('a daemon', () => {
   });
 });
 
-describe('who does not ask', () => {
-  it('has no row, run or statement more', { tags: 'check' }, async () => {
-    const recorder = await openRecorder(test.url);
-    const asked = () =>
-      recorder.statements().filter(each => /webhook|number_changes|changes_head/.test(each));
-    const recorded = (jobs: readonly AnyJob[]) => test.another({ connectionString: recorder.url, jobs });
-    try {
-      const [without, having] = [recorded([quiet, kept]), recorded([charge, quiet, kept])];
-      await without.enqueueMany([{ job: 'quiet' }, { job: 'kept' }]);
-      await without.tick();
-      expect([recorder.statements().length > 0, asked()]).toEqual([true, []]);
-      expect([await positionsOf(), await deliveries(), receiver.posted]).toEqual([[], [], []]);
-      // Nobody has numbered what nobody reads.
-      expect(await test.sql('select position from tock.job_changes')).toEqual([{ position: null }]);
-      await having.tick();
-      expect(asked()).not.toEqual([]);
-      await Promise.all([without.close(), having.close()]);
-    } finally {
-      await recorder.close();
-    }
-  });
+it('who does not ask has no row, run or statement more', { tags: 'check' }, async () => {
+  const recorder = await openRecorder(test.url);
+  const asked = () => recorder.statements().filter(each => /webhook|number_changes|changes_head/.test(each));
+  const recorded = (jobs: readonly AnyJob[]) => test.another({ connectionString: recorder.url, jobs });
+  try {
+    const [without, having] = [recorded([quiet, kept]), recorded([charge, quiet, kept])];
+    await without.enqueueMany([{ job: 'quiet' }, { job: 'kept' }]);
+    await without.tick();
+    expect([recorder.statements().length > 0, asked()]).toEqual([true, []]);
+    expect([await positionsOf(), await deliveries(), receiver.posted]).toEqual([[], [], []]);
+    // Nobody has numbered what nobody reads.
+    expect(await test.sql('select position from tock.job_changes')).toEqual([{ position: null }]);
+    await having.tick();
+    expect(asked()).not.toEqual([]);
+    await Promise.all([without.close(), having.close()]);
+  } finally {
+    await recorder.close();
+  }
 });

@@ -67,15 +67,13 @@ describe('tock freeze', () => {
   });
 });
 
-describe('a pause until a time', () => {
-  it('of a queue', async () => {
-    const { stdout, code } = await tock('queue', 'pause', 'reports', '--new', '--until', '+2h');
-    expect(stdout).toMatch(
-      /^reports: paused \(since .*, until .*\); none of its runs starts until then, or tock queue resume reports/,
-    );
-    expect(code).toBe(0);
-    const past = await tock('queue', 'pause', 'reports', '--until', '2020-01-01T00:00:00Z');
-    expect(past.stderr).toContain('is not in the future');
-    expect(past.code).not.toBe(0);
-  });
+it('a pause until a time of a queue', async () => {
+  const { stdout, code } = await tock('queue', 'pause', 'reports', '--new', '--until', '+2h');
+  expect(stdout).toMatch(
+    /^reports: paused \(since .*, until .*\); none of its runs starts until then, or tock queue resume reports/,
+  );
+  expect(code).toBe(0);
+  const past = await tock('queue', 'pause', 'reports', '--until', '2020-01-01T00:00:00Z');
+  expect(past.stderr).toContain('is not in the future');
+  expect(past.code).not.toBe(0);
 });

@@ -67,28 +67,26 @@ describe('/doctor', () => {
   });
 });
 
-describe('an examination', () => {
-  it('is shared by all who ask at once', { tags: 'check' }, async () => {
-    let asked = 0;
-    const counting = new Proxy(test.tock, {
-      get: (tock, name) => {
-        if (name === 'as') return () => counting;
-        if (name === 'doctor') asked++;
-        return Reflect.get(tock, name) as unknown;
-      },
-    });
-    rememberDatabase(counting, async () => ({
-      database: await databaseOf(test.tock),
-      hearChanges: () => () => undefined,
-    }));
-    const dashboard = createDashboard({ tock: counting, authorize: () => ({ user: 'mia', role: 'view' }) });
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => dashboard.fetch(new Request('http://localhost/doctor'))),
-    );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    expect(asked).toBe(1);
-    await dashboard.close();
+it('an examination is shared by all who ask at once', { tags: 'check' }, async () => {
+  let asked = 0;
+  const counting = new Proxy(test.tock, {
+    get: (tock, name) => {
+      if (name === 'as') return () => counting;
+      if (name === 'doctor') asked++;
+      return Reflect.get(tock, name) as unknown;
+    },
   });
+  rememberDatabase(counting, async () => ({
+    database: await databaseOf(test.tock),
+    hearChanges: () => () => undefined,
+  }));
+  const dashboard = createDashboard({ tock: counting, authorize: () => ({ user: 'mia', role: 'view' }) });
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => dashboard.fetch(new Request('http://localhost/doctor'))),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(asked).toBe(1);
+  await dashboard.close();
 });
 
 describe('/healthz', () => {

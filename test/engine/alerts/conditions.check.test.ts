@@ -425,23 +425,21 @@ describe('a process that has no alerts', () => {
   });
 });
 
-describe('an idle tick', () => {
-  it.each([
-    ['an event', `insert into tock.alert_events (kind, run_id, job) values ('dead', 1, 'mail')`],
-    ['a watch', `update tock.alert_watches set check_at = tock.now()`],
-    ['the hour', `update tock.alert_clock set check_at = tock.now()`],
-  ])('is not idle when alerts are to be evaluated: %s', async (_what, statement) => {
-    await open({ when: 'dead' }, { when: 'late' });
-    const pool = new pg.Pool({ connectionString: test.url });
-    const options = { pool, jobs, alerts: { rules: [{ when: 'dead' as const }, { when: 'late' as const }] } };
-    const shell = assembleTock(options, () => Promise.resolve(silentLogger));
-    try {
-      expect(await shell.idleTick()).not.toBeNull();
-      await test.sql(statement);
-      expect(await shell.idleTick()).toBeNull();
-    } finally {
-      await shell.close();
-      await pool.end();
-    }
-  });
+it.each([
+  ['an event', `insert into tock.alert_events (kind, run_id, job) values ('dead', 1, 'mail')`],
+  ['a watch', `update tock.alert_watches set check_at = tock.now()`],
+  ['the hour', `update tock.alert_clock set check_at = tock.now()`],
+])('an idle tick is not idle when alerts are to be evaluated: %s', async (_what, statement) => {
+  await open({ when: 'dead' }, { when: 'late' });
+  const pool = new pg.Pool({ connectionString: test.url });
+  const options = { pool, jobs, alerts: { rules: [{ when: 'dead' as const }, { when: 'late' as const }] } };
+  const shell = assembleTock(options, () => Promise.resolve(silentLogger));
+  try {
+    expect(await shell.idleTick()).not.toBeNull();
+    await test.sql(statement);
+    expect(await shell.idleTick()).toBeNull();
+  } finally {
+    await shell.close();
+    await pool.end();
+  }
 });

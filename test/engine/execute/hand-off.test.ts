@@ -339,28 +339,26 @@ describe('an answer that comes before the handoff is recorded', () => {
   });
 });
 
-describe('answers that can never be written', () => {
-  it('do not hold up those behind them, however large they are', async () => {
-    const stuck: string[] = [];
-    for (let n = 0; n < 9; n++) stuck.push(await handedOff(cursed.name));
-    const id = await handedOff('mourned');
-    await test.sql(`alter table tock.job_runs_finished add constraint cursed check (job <> 'cursed')`);
-    try {
-      // Nearly incompressible: together more than is read at once.
-      await test.sql(
-        `with answers as (select h.run_id, h.fence, (select to_jsonb(string_agg(md5(random()::text), '')) from generate_series(1, 31000)) as output
+it('answers that can never be written do not hold up those behind them, however large they are', async () => {
+  const stuck: string[] = [];
+  for (let n = 0; n < 9; n++) stuck.push(await handedOff(cursed.name));
+  const id = await handedOff('mourned');
+  await test.sql(`alter table tock.job_runs_finished add constraint cursed check (job <> 'cursed')`);
+  try {
+    // Nearly incompressible: together more than is read at once.
+    await test.sql(
+      `with answers as (select h.run_id, h.fence, (select to_jsonb(string_agg(md5(random()::text), '')) from generate_series(1, 31000)) as output
            from tock.job_hand_offs h where h.run_id = any($1::bigint[]))
          select tock.complete(run_id, fence, output) from answers`,
-        [stuck],
-      );
-      expect(await test.tock.complete(id, 1, 'paid')).toBe(true);
-      await test.tock.tick();
-      expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'paid' });
-      expect((await run(stuck[0] ?? '')).status).toBe('running');
-    } finally {
-      await test.sql('alter table tock.job_runs_finished drop constraint cursed');
-    }
-  });
+      [stuck],
+    );
+    expect(await test.tock.complete(id, 1, 'paid')).toBe(true);
+    await test.tock.tick();
+    expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'paid' });
+    expect((await run(stuck[0] ?? '')).status).toBe('running');
+  } finally {
+    await test.sql('alter table tock.job_runs_finished drop constraint cursed');
+  }
 });
 
 describe('ctx.handOff', () => {

@@ -297,48 +297,46 @@ describe('onDead', () => {
   });
 });
 
-describe('pauseOnFailure', () => {
-  it('pauses after so many dead runs in a row, and counts afresh once resumed', {
-    tags: 'check',
-  }, async () => {
-    failing.add('load');
-    const load = defineJob({
-      name: 'load',
-      schedule: { cron: '0 * * * *', pauseOnFailure: 2 },
-      run: () => {
-        if (failing.has('load')) throw new Dead('no');
-      },
-    });
-    const tock = await open(load);
-    const definition = async () => (await tock.schedules.list({ name: 'load' }))[0];
-    const hours = async (count: number) => {
-      for (let hour = 0; hour < count; hour++) {
-        await tock.tick();
-        await test.advance('1h');
-      }
-    };
-    await hours(1);
-    failing.clear();
-    await hours(1);
-    failing.add('load');
-    await hours(1);
-    expect(await definition()).toMatchObject({ pausedAt: null });
-    await hours(1);
-    expect(await definition()).toMatchObject({ pauseReason: 'paused by itself after 2 dead runs in a row' });
-    await hours(2);
-    await tock.schedules.resume('load');
-    await hours(2);
-    expect(await definition()).toMatchObject({ pausedAt: null });
-    await hours(1);
-    expect(await definition()).toMatchObject({ pausedAt: expect.any(Date) });
-    expect((await states('load')).map(each => each.status)).toEqual([
-      'dead',
-      'succeeded',
-      'dead',
-      'dead',
-      'skipped paused',
-      'dead',
-      'dead',
-    ]);
+it('pauseOnFailure pauses after so many dead runs in a row, and counts afresh once resumed', {
+  tags: 'check',
+}, async () => {
+  failing.add('load');
+  const load = defineJob({
+    name: 'load',
+    schedule: { cron: '0 * * * *', pauseOnFailure: 2 },
+    run: () => {
+      if (failing.has('load')) throw new Dead('no');
+    },
   });
+  const tock = await open(load);
+  const definition = async () => (await tock.schedules.list({ name: 'load' }))[0];
+  const hours = async (count: number) => {
+    for (let hour = 0; hour < count; hour++) {
+      await tock.tick();
+      await test.advance('1h');
+    }
+  };
+  await hours(1);
+  failing.clear();
+  await hours(1);
+  failing.add('load');
+  await hours(1);
+  expect(await definition()).toMatchObject({ pausedAt: null });
+  await hours(1);
+  expect(await definition()).toMatchObject({ pauseReason: 'paused by itself after 2 dead runs in a row' });
+  await hours(2);
+  await tock.schedules.resume('load');
+  await hours(2);
+  expect(await definition()).toMatchObject({ pausedAt: null });
+  await hours(1);
+  expect(await definition()).toMatchObject({ pausedAt: expect.any(Date) });
+  expect((await states('load')).map(each => each.status)).toEqual([
+    'dead',
+    'succeeded',
+    'dead',
+    'dead',
+    'skipped paused',
+    'dead',
+    'dead',
+  ]);
 });

@@ -39,45 +39,41 @@ const batchesOf = async (table: string, where: string) =>
     )
   ).map(row => row.count);
 
-describe('an occurrence', () => {
-  it('gives one run when it is due, with its nominal time and data interval', async () => {
-    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *' })] });
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 0 });
-    await test.setClock('2026-03-01T12:01:00Z');
-    expect(await tock.tick()).toMatchObject({ materialized: { runs: 1 }, executed: { succeeded: 1 } });
-    expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
-    const [run] = await tock.runs.list();
-    expect(run).toMatchObject({
-      trigger: 'cron',
-      scheduledFor: new Date('2026-03-01T12:01:00Z'),
-      output: {
-        scheduledFor: '2026-03-01T12:01:00.000Z',
-        interval: { start: '2026-03-01T12:00:00.000Z', end: '2026-03-01T12:01:00.000Z' },
-        count: 1,
-      },
-    });
-    const [definition] = await tock.schedules.list();
-    expect(run?.idempotencyKey).toBe(`cron:${definition?.id}:2026-03-01T12:01:00Z`);
-    expect(definition).toMatchObject({
-      cursor: new Date('2026-03-01T12:01:00Z'),
-      nextAt: new Date('2026-03-01T12:02:00Z'),
-    });
+it('an occurrence gives one run when it is due, with its nominal time and data interval', async () => {
+  const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *' })] });
+  expect((await tock.tick()).materialized).toMatchObject({ runs: 0 });
+  await test.setClock('2026-03-01T12:01:00Z');
+  expect(await tock.tick()).toMatchObject({ materialized: { runs: 1 }, executed: { succeeded: 1 } });
+  expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
+  const [run] = await tock.runs.list();
+  expect(run).toMatchObject({
+    trigger: 'cron',
+    scheduledFor: new Date('2026-03-01T12:01:00Z'),
+    output: {
+      scheduledFor: '2026-03-01T12:01:00.000Z',
+      interval: { start: '2026-03-01T12:00:00.000Z', end: '2026-03-01T12:01:00.000Z' },
+      count: 1,
+    },
+  });
+  const [definition] = await tock.schedules.list();
+  expect(run?.idempotencyKey).toBe(`cron:${definition?.id}:2026-03-01T12:01:00Z`);
+  expect(definition).toMatchObject({
+    cursor: new Date('2026-03-01T12:01:00Z'),
+    nextAt: new Date('2026-03-01T12:02:00Z'),
   });
 });
 
-describe('after three days off', () => {
-  it('all catches up more than one plan holds also under overlap skip; what comes due afterwards overlaps', async () => {
-    const tock = test.another({
-      jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all', overlap: 'skip' })],
-    });
-    await tock.tick();
-    await tock.queues.pause('default');
-    await test.advance('20h');
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 1200, skips: 0 });
-    await test.advance('1m');
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 0, skips: 1 });
-    expect((await rows()).at(-1)).toMatchObject({ skip_reason: 'overlap' });
+it('after three days off all catches up more than one plan holds also under overlap skip; what comes due afterwards overlaps', async () => {
+  const tock = test.another({
+    jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all', overlap: 'skip' })],
   });
+  await tock.tick();
+  await tock.queues.pause('default');
+  await test.advance('20h');
+  expect((await tock.tick()).materialized).toMatchObject({ runs: 1200, skips: 0 });
+  await test.advance('1m');
+  expect((await tock.tick()).materialized).toMatchObject({ runs: 0, skips: 1 });
+  expect((await rows()).at(-1)).toMatchObject({ skip_reason: 'overlap' });
 });
 
 describe('policies', () => {
@@ -249,80 +245,74 @@ describe('a materialization', () => {
   );
 });
 
-describe('a broken definition', () => {
-  it('is marked with its reason, and logged with it; the others run', async () => {
-    const { logger, lines } = collectLines();
-    const tock = test.another({
-      jobs: [scheduled('fine', { cron: '* * * * *' }), scheduled('spoiled', { cron: '* * * * *' })],
-      logger,
-    });
-    await tock.tick();
-    await test.sql(`update tock.job_definitions set cron = '61 25 * * *' where name = 'spoiled'`);
-    await test.setClock('2026-03-01T12:01:00Z');
-    expect(await tock.tick()).toMatchObject({
-      materialized: { runs: 1, broken: ['spoiled'] },
-      executed: { succeeded: 1 },
-    });
-    const [definition] = await tock.schedules.list({ name: 'spoiled' });
-    const reason = definition?.brokenReason;
-    expect(reason).toMatch(/^(?!\w*Error).*minute/);
-    expect((await tock.tick()).materialized.broken).toEqual([]);
-    expect(lines.filter(line => line['event'] === 'definition.broken')).toEqual([
-      {
-        event: 'definition.broken',
-        definition: 'spoiled',
-        reason,
-        message: `definition spoiled is broken and left out: ${reason}`,
-      },
-    ]);
+it('a broken definition is marked with its reason, and logged with it; the others run', async () => {
+  const { logger, lines } = collectLines();
+  const tock = test.another({
+    jobs: [scheduled('fine', { cron: '* * * * *' }), scheduled('spoiled', { cron: '* * * * *' })],
+    logger,
   });
-});
-
-describe('a definition written by hand', () => {
-  it('is taken up by the next tick, from its creation on', async () => {
-    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: (_ctx, payload) => payload })] });
-    await tock.tick();
-    await test.sql(
-      `insert into tock.job_definitions (name, job, origin, cron, payload) values ('by-hand', 'worker', 'runtime', '* * * * *', '{"tenant": 7}')`,
-    );
-    await tock.tick();
-    await test.setClock('2026-03-01T12:01:00Z');
-    expect((await tock.tick()).executed.succeeded).toBe(1);
-    expect(await tock.runs.list()).toMatchObject([
-      { definition: 'by-hand', job: 'worker', output: { tenant: 7 } },
-    ]);
+  await tock.tick();
+  await test.sql(`update tock.job_definitions set cron = '61 25 * * *' where name = 'spoiled'`);
+  await test.setClock('2026-03-01T12:01:00Z');
+  expect(await tock.tick()).toMatchObject({
+    materialized: { runs: 1, broken: ['spoiled'] },
+    executed: { succeeded: 1 },
   });
-});
-
-describe('live runs', () => {
-  it.each([
-    ['buffer_all', 998, 2],
-    ['buffer_all', 999, 1],
-    ['buffer_all', 1001, 0],
-    ['buffer_one', 0, 2],
-    ['buffer_one', 1, 1],
-    ['buffer_one', 3, 0],
-    ['skip', 1, 0],
-    ['allow_all', 3, 3],
-  ])(
-    '%s beside %d of them: %d of three occurrences give a run',
-    { tags: 'check' },
-    async (overlap, live, runs) => {
-      await test.sql(
-        `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
-       values (7, 'd', 'd', 'runtime', '* * * * *', $1, 'all', tock.now(), tock.now())`,
-        [overlap],
-      );
-      await test.sql(
-        `insert into tock.job_runs_live (job, definition_id) select 'd', 7 from generate_series(1, $1)`,
-        [live],
-      );
-      await test.setClock('2026-03-01T12:03:00Z');
-      const { materialized } = await test.another({ jobs: [] }).tick();
-      expect(materialized).toMatchObject({ runs, skips: runs === 3 ? 0 : 1 });
+  const [definition] = await tock.schedules.list({ name: 'spoiled' });
+  const reason = definition?.brokenReason;
+  expect(reason).toMatch(/^(?!\w*Error).*minute/);
+  expect((await tock.tick()).materialized.broken).toEqual([]);
+  expect(lines.filter(line => line['event'] === 'definition.broken')).toEqual([
+    {
+      event: 'definition.broken',
+      definition: 'spoiled',
+      reason,
+      message: `definition spoiled is broken and left out: ${reason}`,
     },
-  );
+  ]);
 });
+
+it('a definition written by hand is taken up by the next tick, from its creation on', async () => {
+  const tock = test.another({ jobs: [defineJob({ name: 'worker', run: (_ctx, payload) => payload })] });
+  await tock.tick();
+  await test.sql(
+    `insert into tock.job_definitions (name, job, origin, cron, payload) values ('by-hand', 'worker', 'runtime', '* * * * *', '{"tenant": 7}')`,
+  );
+  await tock.tick();
+  await test.setClock('2026-03-01T12:01:00Z');
+  expect((await tock.tick()).executed.succeeded).toBe(1);
+  expect(await tock.runs.list()).toMatchObject([
+    { definition: 'by-hand', job: 'worker', output: { tenant: 7 } },
+  ]);
+});
+
+it.each([
+  ['buffer_all', 998, 2],
+  ['buffer_all', 999, 1],
+  ['buffer_all', 1001, 0],
+  ['buffer_one', 0, 2],
+  ['buffer_one', 1, 1],
+  ['buffer_one', 3, 0],
+  ['skip', 1, 0],
+  ['allow_all', 3, 3],
+])(
+  'live runs %s beside %d of them: %d of three occurrences give a run',
+  { tags: 'check' },
+  async (overlap, live, runs) => {
+    await test.sql(
+      `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
+       values (7, 'd', 'd', 'runtime', '* * * * *', $1, 'all', tock.now(), tock.now())`,
+      [overlap],
+    );
+    await test.sql(
+      `insert into tock.job_runs_live (job, definition_id) select 'd', 7 from generate_series(1, $1)`,
+      [live],
+    );
+    await test.setClock('2026-03-01T12:03:00Z');
+    const { materialized } = await test.another({ jobs: [] }).tick();
+    expect(materialized).toMatchObject({ runs, skips: runs === 3 ? 0 : 1 });
+  },
+);
 
 describe('many definitions at once', () => {
   // A tick ends the step after half a second, which is over where another session holds a batch up.

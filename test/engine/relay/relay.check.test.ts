@@ -323,16 +323,14 @@ describe('a relay', () => {
   });
 });
 
-describe('a consumer', () => {
-  it('executes the handlers of the relay’s messages elsewhere, by the same jobs', async () => {
-    const relay = await open();
-    const consumer = await consume({ broker, jobs: [mail], logger: false });
-    const ids = await enqueue(20);
-    await ended(ids);
-    await consumer.stop();
-    expect(executed.toSorted()).toEqual(ids.toSorted());
-    expect(await figuresOf(relay)).toMatchObject({ handedOff: 20, completed: 20, waiting: 0 });
-  });
+it('a consumer executes the handlers of the relay’s messages elsewhere, by the same jobs', async () => {
+  const relay = await open();
+  const consumer = await consume({ broker, jobs: [mail], logger: false });
+  const ids = await enqueue(20);
+  await ended(ids);
+  await consumer.stop();
+  expect(executed.toSorted()).toEqual(ids.toSorted());
+  expect(await figuresOf(relay)).toMatchObject({ handedOff: 20, completed: 20, waiting: 0 });
 });
 
 describe('a broker that fails', () => {
