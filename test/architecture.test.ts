@@ -309,7 +309,6 @@ describe('a test', () => {
     'test/daemon/woken.check.test.ts': 'a daemon that falls asleep looks once more a second later',
     'test/daemon/woken-by-schedules.check.test.ts': 'the same',
     'test/daemon/runs-end.check.test.ts': 'the same',
-    'test/daemon/watermarks.check.test.ts': 'what a daemon leaves alone shows only while nothing happens',
     'test/processes/tick.check.test.ts': 'the budget of another process runs out',
     'test/processes/lost-output.check.test.ts': 'the jobs of another process print again and again',
     'test/cli/commands/start-watch.check.test.ts': 'the jobs of another process wait for a file',

@@ -25,22 +25,20 @@ const connected = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T>
   }
 };
 
-describe('README.md', () => {
-  it('tock.enqueue in SQL comes and goes with the transaction around it', async () => {
-    const enqueue = async (client: pg.Client, ending: 'commit' | 'rollback') => {
-      await client.query('begin');
-      const { rows } = await client.query<{ id: string }>(
-        `select tock.enqueue('greet', idempotency_key => 'sql') as id`,
-      );
-      const id = rows[0]?.id ?? '';
-      expect(await test.tock.runs.get(id)).toBeNull();
-      await client.query(ending);
-      return await test.tock.runs.get(id);
-    };
-    await connected(async client => {
-      expect(await enqueue(client, 'rollback')).toBeNull();
-      expect(await enqueue(client, 'commit')).toMatchObject({ status: 'queued', idempotencyKey: 'sql' });
-    });
+it('README.md tock.enqueue in SQL comes and goes with the transaction around it', async () => {
+  const enqueue = async (client: pg.Client, ending: 'commit' | 'rollback') => {
+    await client.query('begin');
+    const { rows } = await client.query<{ id: string }>(
+      `select tock.enqueue('greet', idempotency_key => 'sql') as id`,
+    );
+    const id = rows[0]?.id ?? '';
+    expect(await test.tock.runs.get(id)).toBeNull();
+    await client.query(ending);
+    return await test.tock.runs.get(id);
+  };
+  await connected(async client => {
+    expect(await enqueue(client, 'rollback')).toBeNull();
+    expect(await enqueue(client, 'commit')).toMatchObject({ status: 'queued', idempotencyKey: 'sql' });
   });
 });
 

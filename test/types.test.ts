@@ -618,18 +618,16 @@ describe('typeOnly', () => {
   });
 });
 
-describe('a record', () => {
-  it('has unions where there are few words', () => {
-    expectTypeOf<DefinitionRecord['overlap']>().toEqualTypeOf<OverlapPolicy>();
-    expectTypeOf<DefinitionRecord['catchup']>().toEqualTypeOf<CatchupPolicy>();
-    expectTypeOf<DefinitionRecord['dst']>().toEqualTypeOf<Dst>();
-    expectTypeOf<DefinitionRecord['outsideWindow']>().toEqualTypeOf<OutsideWindow>();
-    expectTypeOf<RunRecord['status']>().toEqualTypeOf<RunStatus>();
-    expectTypeOf<RunRecord['trigger']>().toEqualTypeOf<Trigger>();
-    compiled((_tock, ctx) => {
-      // @ts-expect-error there is no such trigger
-      return ctx.trigger === 'crom';
-    });
+it('a record has unions where there are few words', () => {
+  expectTypeOf<DefinitionRecord['overlap']>().toEqualTypeOf<OverlapPolicy>();
+  expectTypeOf<DefinitionRecord['catchup']>().toEqualTypeOf<CatchupPolicy>();
+  expectTypeOf<DefinitionRecord['dst']>().toEqualTypeOf<Dst>();
+  expectTypeOf<DefinitionRecord['outsideWindow']>().toEqualTypeOf<OutsideWindow>();
+  expectTypeOf<RunRecord['status']>().toEqualTypeOf<RunStatus>();
+  expectTypeOf<RunRecord['trigger']>().toEqualTypeOf<Trigger>();
+  compiled((_tock, ctx) => {
+    // @ts-expect-error there is no such trigger
+    return ctx.trigger === 'crom';
   });
 });
 
@@ -720,25 +718,23 @@ describe('ctx.enqueue', () => {
   });
 });
 
-describe('the methods of a Tock in a context', () => {
-  it('are as strict as those of a Tock', () => {
-    compiled(async (_tock, ctx) => {
-      expectTypeOf(ctx.runs).toEqualTypeOf<Omit<Tock['runs'], 'wait'>>();
-      expectTypeOf(ctx.queues).toEqualTypeOf<Tock['queues']>();
-      expectTypeOf(ctx.complete).toEqualTypeOf<Tock['complete']>();
-      const [first, second] = await ctx.enqueueMany([
-        { job: mail, payload: { userId: 1 } },
-        { job: 'typed', payload: { anything: true } },
-      ]);
-      expectTypeOf((await ctx.runs.get(first))?.output).toEqualTypeOf<OutputOf<typeof mail> | undefined>();
-      expectTypeOf((await ctx.runs.get(second))?.output).toBeUnknown();
-      // @ts-expect-error userId is a number
-      void ctx.enqueueMany([{ job: mail, payload: { userId: '1' } }]);
-      // @ts-expect-error the payload is required
-      void ctx.enqueueMany([{ job: mail }]);
-      // @ts-expect-error a handler that waits keeps the place that the other run may need
-      void ctx.runs.wait(first);
-    });
+it('the methods of a Tock in a context are as strict as those of a Tock', () => {
+  compiled(async (_tock, ctx) => {
+    expectTypeOf(ctx.runs).toEqualTypeOf<Omit<Tock['runs'], 'wait'>>();
+    expectTypeOf(ctx.queues).toEqualTypeOf<Tock['queues']>();
+    expectTypeOf(ctx.complete).toEqualTypeOf<Tock['complete']>();
+    const [first, second] = await ctx.enqueueMany([
+      { job: mail, payload: { userId: 1 } },
+      { job: 'typed', payload: { anything: true } },
+    ]);
+    expectTypeOf((await ctx.runs.get(first))?.output).toEqualTypeOf<OutputOf<typeof mail> | undefined>();
+    expectTypeOf((await ctx.runs.get(second))?.output).toBeUnknown();
+    // @ts-expect-error userId is a number
+    void ctx.enqueueMany([{ job: mail, payload: { userId: '1' } }]);
+    // @ts-expect-error the payload is required
+    void ctx.enqueueMany([{ job: mail }]);
+    // @ts-expect-error a handler that waits keeps the place that the other run may need
+    void ctx.runs.wait(first);
   });
 });
 
@@ -798,30 +794,28 @@ describe('enqueueFlow and enqueueGroup', () => {
   });
 });
 
-describe('schedules.upsertMany', () => {
-  it('checks each schedule by its own job', () => {
-    compiledWithJobs(async tock => {
-      const cron = '0 7 * * 1';
-      const made = await tock.schedules.upsertMany([
-        { name: 'a', job: 'mail', cron, payload: { userId: 1 } },
-        { name: 'b', job: typed, cron, payload: { userId: 1, when: '2026-03-09', amount: '12' } },
-        { name: 'c', job: 'optional', every: '1h' },
-      ]);
-      expectTypeOf(made).toEqualTypeOf<DefinitionRecord[]>();
-      void tock.schedules.upsertMany(
-        [1, 2].map(userId => ({ name: `t-${userId}`, job: mail, cron, payload: { userId } })),
-      );
-      // @ts-expect-error there is no such job
-      void tock.schedules.upsertMany([{ name: 'a', job: 'mial', cron }]);
-      // @ts-expect-error userId is a number
-      void tock.schedules.upsertMany([{ name: 'a', job: 'mail', cron, payload: { userId: '1' } }]);
-      // @ts-expect-error there is no such option of a schedule
-      void tock.schedules.upsertMany([{ name: 'a', job: 'optional', corn: cron }]);
-      // @ts-expect-error a client has query
-      void tock.schedules.upsertMany([], { client: 'app' });
-      // @ts-expect-error versions guard one schedule
-      void tock.schedules.upsertMany([], { ifVersion: 1 });
-    });
+it('schedules.upsertMany checks each schedule by its own job', () => {
+  compiledWithJobs(async tock => {
+    const cron = '0 7 * * 1';
+    const made = await tock.schedules.upsertMany([
+      { name: 'a', job: 'mail', cron, payload: { userId: 1 } },
+      { name: 'b', job: typed, cron, payload: { userId: 1, when: '2026-03-09', amount: '12' } },
+      { name: 'c', job: 'optional', every: '1h' },
+    ]);
+    expectTypeOf(made).toEqualTypeOf<DefinitionRecord[]>();
+    void tock.schedules.upsertMany(
+      [1, 2].map(userId => ({ name: `t-${userId}`, job: mail, cron, payload: { userId } })),
+    );
+    // @ts-expect-error there is no such job
+    void tock.schedules.upsertMany([{ name: 'a', job: 'mial', cron }]);
+    // @ts-expect-error userId is a number
+    void tock.schedules.upsertMany([{ name: 'a', job: 'mail', cron, payload: { userId: '1' } }]);
+    // @ts-expect-error there is no such option of a schedule
+    void tock.schedules.upsertMany([{ name: 'a', job: 'optional', corn: cron }]);
+    // @ts-expect-error a client has query
+    void tock.schedules.upsertMany([], { client: 'app' });
+    // @ts-expect-error versions guard one schedule
+    void tock.schedules.upsertMany([], { ifVersion: 1 });
   });
 });
 
@@ -847,23 +841,17 @@ describe('errors', () => {
   });
 });
 
-describe('RetryPolicy', () => {
-  it('takes a name of a backoff, or a function of the attempt and its error', () => {
-    expectTypeOf<'linear'>().toExtend<NonNullable<RetryPolicy['backoff']>>();
-    expectTypeOf<(attempt: number, error: unknown) => string>().toExtend<
-      NonNullable<RetryPolicy['backoff']>
-    >();
-    expectTypeOf<'quadratic'>().not.toExtend<NonNullable<RetryPolicy['backoff']>>();
-  });
+it('RetryPolicy takes a name of a backoff, or a function of the attempt and its error', () => {
+  expectTypeOf<'linear'>().toExtend<NonNullable<RetryPolicy['backoff']>>();
+  expectTypeOf<(attempt: number, error: unknown) => string>().toExtend<NonNullable<RetryPolicy['backoff']>>();
+  expectTypeOf<'quadratic'>().not.toExtend<NonNullable<RetryPolicy['backoff']>>();
 });
 
-describe('Json', () => {
-  it('holds what JSON holds', () => {
-    expectTypeOf<{ a: [1, 'b', null, true] }>().toExtend<Json>();
-    expectTypeOf<Date>().not.toExtend<Json>();
-    expectTypeOf<bigint>().not.toExtend<Json>();
-    expectTypeOf<undefined>().not.toExtend<Json>();
-  });
+it('Json holds what JSON holds', () => {
+  expectTypeOf<{ a: [1, 'b', null, true] }>().toExtend<Json>();
+  expectTypeOf<Date>().not.toExtend<Json>();
+  expectTypeOf<bigint>().not.toExtend<Json>();
+  expectTypeOf<undefined>().not.toExtend<Json>();
 });
 
 describe('a job with batch', () => {

@@ -83,34 +83,30 @@ describe.each(ADAPTERS)('%s', (name, adapter, source) => {
   );
 });
 
-describe('an answer without rows', () => {
-  it('is refused, as MySQL and SQLite give it', async () => {
-    const raw = Object.assign(() => undefined, {
-      raw: async () => ({ changes: 1 }),
-      transaction: () => null,
-    });
-    await expect(test.tock.enqueue(echo, {}, { client: fromKnex(raw) })).rejects.toMatchObject({
-      code: 'TOCK_BAD_OPTION',
-      message: expect.stringContaining('PostgreSQL'),
-    });
+it('an answer without rows is refused, as MySQL and SQLite give it', async () => {
+  const raw = Object.assign(() => undefined, {
+    raw: async () => ({ changes: 1 }),
+    transaction: () => null,
+  });
+  await expect(test.tock.enqueue(echo, {}, { client: fromKnex(raw) })).rejects.toMatchObject({
+    code: 'TOCK_BAD_OPTION',
+    message: expect.stringContaining('PostgreSQL'),
   });
 });
 
-describe('tock.enqueue', () => {
-  it.each([
-    ['a Kysely instance', kysely],
-    ['a Drizzle database', drizzleDb],
-    ['a Knex instance', knexDb],
-    ['a PrismaClient', prisma],
-    ['null', null],
-    ['text', 'client'],
-  ])('refuses %s as a client, and names the adapters', async (_what, client) => {
-    await expect(test.tock.enqueue(echo, {}, { client: client as never })).rejects.toMatchObject({
-      code: 'TOCK_BAD_OPTION',
-      message: expect.stringContaining('pg-tock/adapters'),
-    });
-    expect(await test.tock.runs.list()).toEqual([]);
+it.each([
+  ['a Kysely instance', kysely],
+  ['a Drizzle database', drizzleDb],
+  ['a Knex instance', knexDb],
+  ['a PrismaClient', prisma],
+  ['null', null],
+  ['text', 'client'],
+])('tock.enqueue refuses %s as a client, and names the adapters', async (_what, client) => {
+  await expect(test.tock.enqueue(echo, {}, { client: client as never })).rejects.toMatchObject({
+    code: 'TOCK_BAD_OPTION',
+    message: expect.stringContaining('pg-tock/adapters'),
   });
+  expect(await test.tock.runs.list()).toEqual([]);
 });
 
 describe('the types', () => {

@@ -51,14 +51,12 @@ describe('a statement through Knex', () => {
   });
 });
 
-describe('questionMarks', () => {
-  it.each([
-    ['a parameter without a value', 'select $2', ['one']],
-    ['the parameter 0', 'select $0', ['one']],
-    ['a backslash before a question mark, which Knex would take away', `select '\\?'`, []],
-  ])('refuses %s', (_what, text, values) => {
-    expect(() => questionMarks(text, values)).toThrowError(
-      expect.objectContaining({ name: 'TockError', code: 'TOCK_BAD_OPTION' }),
-    );
-  });
+it.each([
+  ['a parameter without a value', 'select $2', ['one']],
+  ['the parameter 0', 'select $0', ['one']],
+  ['a backslash before a question mark, which Knex would take away', `select '\\?'`, []],
+])('questionMarks refuses %s', (_what, text, values) => {
+  expect(() => questionMarks(text, values)).toThrowError(
+    expect.objectContaining({ name: 'TockError', code: 'TOCK_BAD_OPTION' }),
+  );
 });

@@ -1,4 +1,4 @@
-// The daemon: woken by NOTIFY, by the clock and by polling; drained; and back after the database was away.
+// The daemon: woken by NOTIFY, by the clock and by polling; and back after the database was away.
 // In the check: daemons that poll, sleep and wake by the real clock.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -18,20 +18,7 @@ const logger = {
   error: (fields: { event?: string }) => events.push(fields.event ?? ''),
   child: () => logger,
 };
-let hasStarted = false;
-let release = () => undefined as void;
-const held = new Promise<void>(resolve => {
-  release = resolve;
-});
 const quick = defineJob({ name: 'quick', run: () => 'done' });
-const slow = defineJob({
-  name: 'slow',
-  run: async () => {
-    hasStarted = true;
-    await held;
-    return 'drained';
-  },
-});
 const approves = defineJob({ name: 'approves', run: ctx => ctx.handOff({ lease: '1d' }) });
 const everySecond = defineJob({
   name: 'every-second',
@@ -40,11 +27,10 @@ const everySecond = defineJob({
   run: ctx => ctx.scheduledFor?.toISOString(),
 });
 
-const test = openForEach(() => reuseTestTock([quick, slow, approves], { logger }));
+const test = openForEach(() => reuseTestTock([quick, approves], { logger }));
 let daemon: Daemon | undefined;
 beforeEach(() => {
   events.length = 0;
-  hasStarted = false;
 });
 afterEach(async () => {
   await daemon?.stop();
@@ -93,51 +79,6 @@ describe('tock.start', () => {
     await listener.query(`select tock.enqueue('quick')`);
     await until(async () => payloads.length > 0, 'a notification once it is on');
     await listener.end();
-  });
-
-  it.each([true, false])('executes what is enqueued, with LISTEN or without (%s)', async listen => {
-    daemon = await test.tock.start({ listen });
-    const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
-    for (const id of ids) await ended(id);
-    // Counted when the reply to the commit arrives, which is after the commit.
-    await until(async () => daemon?.outcomeCounts.succeeded === 50, 'all to be counted');
-    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 50, failed: 0 });
-    expect(await test.sql(`select kind from tock.workers`)).toEqual([{ kind: 'daemon' }]);
-  });
-
-  it('starts a delayed run not before its time', async () => {
-    daemon = await test.tock.start();
-    const id = await test.tock.enqueue(quick, {}, { delay: '1200ms' });
-    await ended(id);
-    const run = await test.tock.runs.get(id);
-    expect(run && run.startedAt && run.startedAt >= run.runAt).toBe(true);
-  });
-
-  it('materializes what falls due between the minutes, each occurrence once', async () => {
-    const other = test.another({ jobs: [everySecond] });
-    daemon = await other.start();
-    const runs = await until(async () => {
-      const list = await other.runs.list();
-      return list.filter(({ status }) => status === 'succeeded').length >= 3 && list;
-    }, 'three occurrences');
-    const instants = runs.map(run => run.scheduledFor?.getTime() ?? 0).sort((a, b) => a - b);
-    expect(new Set(instants).size).toBe(instants.length);
-    const gaps = instants.slice(1).map((instant, index) => instant - (instants[index] ?? 0));
-    expect(new Set(gaps)).toEqual(new Set([1000]));
-  });
-
-  it('drains: running jobs end, nothing new starts, and its row is gone', async () => {
-    daemon = await test.tock.start();
-    const id = await test.tock.enqueue(slow);
-    await until(() => Promise.resolve(hasStarted), 'the run to start');
-    const stopping = daemon.stop();
-    const later = await test.tock.enqueue(quick);
-    release();
-    await stopping;
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 'drained' });
-    expect(await test.tock.runs.get(later)).toMatchObject({ status: 'queued' });
-    expect(await test.sql('select * from tock.workers')).toEqual([]);
-    daemon = undefined;
   });
 
   // Regression: without LISTEN only a heartbeat brought it.

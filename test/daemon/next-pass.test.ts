@@ -57,11 +57,9 @@ const NOTHING: NextDue = {
 const STEPS: readonly Step[] = ['register', 'reap', 'resume', 'arrive', 'materialize', 'claim', 'note'];
 const dueOf = (plan: Plan, now = NOW) => STEPS.filter(step => isDue(plan, step, now));
 
-describe('the first plan', () => {
-  it('materializes and claims before it reaps, and asks whether reaping is due', () => {
-    expect(dueOf(FIRST_PLAN)).toEqual(['materialize', 'claim']);
-    expect(checksReaping(FIRST_PLAN, NOW)).toBe(true);
-  });
+it('the first plan materializes and claims before it reaps, and asks whether reaping is due', () => {
+  expect(dueOf(FIRST_PLAN)).toEqual(['materialize', 'claim']);
+  expect(checksReaping(FIRST_PLAN, NOW)).toBe(true);
 });
 
 describe.each(STEPS)('the step %s', step => {
@@ -349,19 +347,17 @@ describe('while a worker goes on claiming', () => {
   });
 });
 
-describe('sleepMs', () => {
-  it.each<[string, Partial<Plan>, boolean, number]>([
-    ['until the next poll, where nothing is due', {}, false, POLL_MS],
-    ['until the next poll at most', { claimAt: NOW + 60_000 }, false, POLL_MS],
-    ['until the reaping', { reapAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
-    ['until the occurrence', { materializeAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
-    ['until the claim', { claimAt: NOW + 40, reapAt: NOW + 50 }, false, 40],
-    ['whole milliseconds, and not too few', { claimAt: NOW + 40.2 }, false, 41],
-    ['1 ms where something is due', { claimAt: NOW - 500 }, false, 1],
-    ['not until the claim where the worker claims by itself', { claimAt: 0, reapAt: NOW + 50 }, true, 50],
-  ])('is %s', (_what, plan, isClaiming, ms) => {
-    expect(sleepMs({ ...RESTING, ...plan }, NOW, isClaiming)).toBe(ms);
-  });
+it.each<[string, Partial<Plan>, boolean, number]>([
+  ['until the next poll, where nothing is due', {}, false, POLL_MS],
+  ['until the next poll at most', { claimAt: NOW + 60_000 }, false, POLL_MS],
+  ['until the reaping', { reapAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
+  ['until the occurrence', { materializeAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
+  ['until the claim', { claimAt: NOW + 40, reapAt: NOW + 50 }, false, 40],
+  ['whole milliseconds, and not too few', { claimAt: NOW + 40.2 }, false, 41],
+  ['1 ms where something is due', { claimAt: NOW - 500 }, false, 1],
+  ['not until the claim where the worker claims by itself', { claimAt: 0, reapAt: NOW + 50 }, true, 50],
+])('sleepMs is %s', (_what, plan, isClaiming, ms) => {
+  expect(sleepMs({ ...RESTING, ...plan }, NOW, isClaiming)).toBe(ms);
 });
 
 describe('events', () => {

@@ -177,45 +177,41 @@ describe.each(ENQUEUES)('enqueueing by %s', (_way, enqueue) => {
   );
 });
 
-describe('a batch of many runs', () => {
-  it('notifies whoever may be asleep, whatever the queue', async () => {
-    const batch = () =>
-      test.tock.enqueueMany(Array.from({ length: 101 }, () => ({ job: quick, queue: 'mail' })));
-    await batch();
-    expect(await notificationsOfRuns()).toEqual([]);
-    await insertSleeper(test, ['reports']);
-    await batch();
-    expect(await notificationsOfRuns()).toEqual(['queued']);
-  });
+it('a batch of many runs notifies whoever may be asleep, whatever the queue', async () => {
+  const batch = () =>
+    test.tock.enqueueMany(Array.from({ length: 101 }, () => ({ job: quick, queue: 'mail' })));
+  await batch();
+  expect(await notificationsOfRuns()).toEqual([]);
+  await insertSleeper(test, ['reports']);
+  await batch();
+  expect(await notificationsOfRuns()).toEqual(['queued']);
 });
 
-describe('a role that may only enqueue', () => {
-  it('wakes who is asleep, and can neither read nor change who that is', async () => {
-    const role = `enqueuer_${process.pid}_${Date.now()}`;
-    await test.sql(`create role ${role} login password '${role}'`);
-    await test.sql(`grant usage on schema tock to ${role}`);
-    await test.sql(`grant execute on function tock.enqueue to ${role}`);
-    try {
-      const enqueuer = await connect(role);
-      await enqueuer.query(`select tock.enqueue('quick')`);
-      expect(await notificationsOfRuns()).toEqual([]);
-      await insertSleeper(test);
-      await enqueuer.query(`select tock.enqueue('quick')`);
-      expect(await notificationsOfRuns()).toEqual(['queued']);
-      for (const attempt of [
-        'select from tock.sleepers',
-        'delete from tock.sleepers',
-        `update tock.sleepers set queues = '{}'`,
-        `insert into tock.sleepers values ('${SLEEPER_ID}', null)`,
-      ])
-        await expect(enqueuer.query(attempt)).rejects.toThrow(/permission denied/);
-      expect(await sleepers()).toHaveLength(1);
-      await enqueuer.end();
-    } finally {
-      await test.sql(`drop owned by ${role}`);
-      await test.sql(`drop role ${role}`);
-    }
-  });
+it('a role that may only enqueue wakes who is asleep, and can neither read nor change who that is', async () => {
+  const role = `enqueuer_${process.pid}_${Date.now()}`;
+  await test.sql(`create role ${role} login password '${role}'`);
+  await test.sql(`grant usage on schema tock to ${role}`);
+  await test.sql(`grant execute on function tock.enqueue to ${role}`);
+  try {
+    const enqueuer = await connect(role);
+    await enqueuer.query(`select tock.enqueue('quick')`);
+    expect(await notificationsOfRuns()).toEqual([]);
+    await insertSleeper(test);
+    await enqueuer.query(`select tock.enqueue('quick')`);
+    expect(await notificationsOfRuns()).toEqual(['queued']);
+    for (const attempt of [
+      'select from tock.sleepers',
+      'delete from tock.sleepers',
+      `update tock.sleepers set queues = '{}'`,
+      `insert into tock.sleepers values ('${SLEEPER_ID}', null)`,
+    ])
+      await expect(enqueuer.query(attempt)).rejects.toThrow(/permission denied/);
+    expect(await sleepers()).toHaveLength(1);
+    await enqueuer.end();
+  } finally {
+    await test.sql(`drop owned by ${role}`);
+    await test.sql(`drop role ${role}`);
+  }
 });
 
 describe('createSleeper', () => {
@@ -412,11 +408,9 @@ describe('a daemon', () => {
   });
 });
 
-describe('a tick', () => {
-  it('never asks to be woken', async () => {
-    await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
-    await test.tock.tick();
-    await test.sql('select count(*) from tock.sleepers');
-    expect([await sleepers(), await notificationsOfRuns()]).toEqual([[], []]);
-  });
+it('a tick never asks to be woken', async () => {
+  await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
+  await test.tock.tick();
+  await test.sql('select count(*) from tock.sleepers');
+  expect([await sleepers(), await notificationsOfRuns()]).toEqual([[], []]);
 });

@@ -85,15 +85,3 @@ it('looks no sooner for changes that come while a run is to deliver', async () =
   await looks.done();
   expect(recorder.statements()).toHaveLength(before);
 });
-
-it('asks nothing without webhooks, and nothing once it is done', async () => {
-  const { signal } = new AbortController();
-  const none = createWebhookLooks(engineOver(recorded), signal);
-  none.changed();
-  await none.done();
-  const looks = createWebhookLooks(engineOver(recorded, jobs, { registry }), signal);
-  await looks.done();
-  looks.changed();
-  await looks.done();
-  expect(recorder.statements()).toEqual([]);
-});

@@ -75,15 +75,13 @@ describe('a dashboard below a path', () => {
   });
 });
 
-describe('several databases', () => {
-  it('are below the path too', async () => {
-    const all = await serve([{ name: 'eu', tock: test.tock }], PATH);
-    for (const path of ['/', '/db/eu', '/ops/tock/db/eu/runs']) {
-      const text = await (await all.get(path)).text();
-      expect([path, text.includes('href="/ops/tock/db/eu')]).toEqual([path, true]);
-    }
-    await all.close();
-  });
+it('several databases are below the path too', async () => {
+  const all = await serve([{ name: 'eu', tock: test.tock }], PATH);
+  for (const path of ['/', '/db/eu', '/ops/tock/db/eu/runs']) {
+    const text = await (await all.get(path)).text();
+    expect([path, text.includes('href="/ops/tock/db/eu')]).toEqual([path, true]);
+  }
+  await all.close();
 });
 
 describe('the setting', () => {

@@ -71,13 +71,11 @@ describe('the page of a join', () => {
   });
 });
 
-describe('the cells of a span', () => {
-  it('are the end of a row, whole rows, and the beginning of one', () => {
-    expect(boxesOf(7, 30, 10)).toEqual([
-      { x: 7, y: 0, width: 3, height: 1 },
-      { x: 0, y: 1, width: 10, height: 2 },
-      { x: 0, y: 3, width: 7, height: 1 },
-    ]);
-    expect(boxesOf(3, 1, 10)).toEqual([{ x: 3, y: 0, width: 1, height: 1 }]);
-  });
+it('the cells of a span are the end of a row, whole rows, and the beginning of one', () => {
+  expect(boxesOf(7, 30, 10)).toEqual([
+    { x: 7, y: 0, width: 3, height: 1 },
+    { x: 0, y: 1, width: 10, height: 2 },
+    { x: 0, y: 3, width: 7, height: 1 },
+  ]);
+  expect(boxesOf(3, 1, 10)).toEqual([{ x: 3, y: 0, width: 1, height: 1 }]);
 });

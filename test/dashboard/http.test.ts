@@ -188,19 +188,17 @@ describe('a request', () => {
   });
 });
 
-describe('every answer', () => {
-  it('forbids what is not ours, in pages, refusals and files alike', async () => {
-    for (const path of ['/', '/no-such-page', '/sign-in', '/confirm']) {
-      const { headers } = await served.get(path);
-      expect(headers.get('content-security-policy')).toBe(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-      );
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
-      expect(headers.get('x-frame-options')).toBe('DENY');
-      expect(headers.get('cache-control')).toBe('no-store');
-      expect(headers.get('referrer-policy')).toBe('same-origin');
-    }
-  });
+it('every answer forbids what is not ours, in pages, refusals and files alike', async () => {
+  for (const path of ['/', '/no-such-page', '/sign-in', '/confirm']) {
+    const { headers } = await served.get(path);
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    );
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('same-origin');
+  }
 });
 
 describe('a change', () => {
@@ -295,12 +293,8 @@ describe('a body', () => {
   });
 });
 
-describe('a header', () => {
-  it('that is too large is refused', async () => {
-    expect(statusOf(await served.raw(GET('/', `x: ${'a'.repeat(20_000)}\r\nconnection: close\r\n`)))).toBe(
-      431,
-    );
-  });
+it('a header that is too large is refused', async () => {
+  expect(statusOf(await served.raw(GET('/', `x: ${'a'.repeat(20_000)}\r\nconnection: close\r\n`)))).toBe(431);
 });
 
 describe('users with passwords', () => {
@@ -395,19 +389,17 @@ describe('a trusted proxy', () => {
   });
 });
 
-describe('an address', () => {
-  it('that is taken is said to be', async () => {
-    const other = createServer();
-    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as { port: number };
-    const settings = readDashboardSettings({});
-    const start = (options: { host?: string; port: number }) =>
-      serveDashboard({ tock: test.tock, host: '127.0.0.1', settings, onLink: () => undefined, ...options });
-    await expect(start({ port })).rejects.toThrow(
-      `another program listens on 127.0.0.1:${port}: choose another port with --port`,
-    );
-    await expect(start({ host: '192.0.2.1', port: 0 })).rejects.toThrow('can be reached from other machines');
-    await expect(start({ host: '0.0.0.0', port: 0 })).rejects.toMatchObject({ code: 'TOCK_BAD_OPTION' });
-    await new Promise(resolve => other.close(resolve));
-  });
+it('an address that is taken is said to be', async () => {
+  const other = createServer();
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
+  const { port } = other.address() as { port: number };
+  const settings = readDashboardSettings({});
+  const start = (options: { host?: string; port: number }) =>
+    serveDashboard({ tock: test.tock, host: '127.0.0.1', settings, onLink: () => undefined, ...options });
+  await expect(start({ port })).rejects.toThrow(
+    `another program listens on 127.0.0.1:${port}: choose another port with --port`,
+  );
+  await expect(start({ host: '192.0.2.1', port: 0 })).rejects.toThrow('can be reached from other machines');
+  await expect(start({ host: '0.0.0.0', port: 0 })).rejects.toMatchObject({ code: 'TOCK_BAD_OPTION' });
+  await new Promise(resolve => other.close(resolve));
 });

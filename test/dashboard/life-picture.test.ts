@@ -119,18 +119,16 @@ describe('the picture', () => {
   });
 });
 
-describe('a sparkline', () => {
-  it('has a bar and a row for each part that is not empty', () => {
-    const svg = drawn(
-      Sparkline({ counts: [0, 1, 1000, 0], what: 'dead runs', times: ['a', 'b', 'c', 'd'], look: 'dead' }),
-    );
-    expect(svg.match(/<rect/g)).toHaveLength(2);
-    expect(words(svg)).toMatch(/dead runs b 1 c 1000/);
-    const [small, large] = [...svg.matchAll(/height="([\d.]+)" rx/g)].map(([, height]) => Number(height));
-    expect(small).toBeGreaterThanOrEqual(2);
-    expect(large).toBeGreaterThan(20);
-    expect(drawn(Sparkline({ counts: [0, 0], what: 'x', times: ['a', 'b'], look: 'retry' }))).not.toContain(
-      'NaN',
-    );
-  });
+it('a sparkline has a bar and a row for each part that is not empty', () => {
+  const svg = drawn(
+    Sparkline({ counts: [0, 1, 1000, 0], what: 'dead runs', times: ['a', 'b', 'c', 'd'], look: 'dead' }),
+  );
+  expect(svg.match(/<rect/g)).toHaveLength(2);
+  expect(words(svg)).toMatch(/dead runs b 1 c 1000/);
+  const [small, large] = [...svg.matchAll(/height="([\d.]+)" rx/g)].map(([, height]) => Number(height));
+  expect(small).toBeGreaterThanOrEqual(2);
+  expect(large).toBeGreaterThan(20);
+  expect(drawn(Sparkline({ counts: [0, 0], what: 'x', times: ['a', 'b'], look: 'retry' }))).not.toContain(
+    'NaN',
+  );
 });

@@ -45,23 +45,21 @@ const faultAt = (html: string, field: string) =>
 const openFolds = (html: string) =>
   [...html.matchAll(/<details class="sheet fold" open[^>]*><summary><b>([^<]*)/g)].map(([, title]) => title);
 
-describe('what it waits for in its data interval', () => {
-  it('is a field, which an edit keeps, and is in the words', async () => {
-    const waits = { when: '0 0 * * *', waitsFor: 'hourly, load', on: 'completion' };
-    const fields = { ...NEW_FIELDS, ...waits, job: 'report' };
-    const columns = describeFields('days', fields);
-    expect(columns.waits_for).toEqual({
-      definitions: ['hourly', 'load'],
-      on: 'completion',
-      within: 'dataInterval',
-    });
-    expect(fieldsOf(columns)).toMatchObject({ kind: 'cron', ...waits });
-    expect(faultsOf('days', fields)).toEqual([]);
-    expect(faultsOf('days', { ...fields, jitter: '5m' })[0]?.message).toContain('leave jitter out');
-    expect(await times({ kind: 'cron', when: '30 2 * * *', waitsFor: 'hourly' })).toContain(
-      'after hourly within its data interval',
-    );
+it('what it waits for in its data interval is a field, which an edit keeps, and is in the words', async () => {
+  const waits = { when: '0 0 * * *', waitsFor: 'hourly, load', on: 'completion' };
+  const fields = { ...NEW_FIELDS, ...waits, job: 'report' };
+  const columns = describeFields('days', fields);
+  expect(columns.waits_for).toEqual({
+    definitions: ['hourly', 'load'],
+    on: 'completion',
+    within: 'dataInterval',
   });
+  expect(fieldsOf(columns)).toMatchObject({ kind: 'cron', ...waits });
+  expect(faultsOf('days', fields)).toEqual([]);
+  expect(faultsOf('days', { ...fields, jitter: '5m' })[0]?.message).toContain('leave jitter out');
+  expect(await times({ kind: 'cron', when: '30 2 * * *', waitsFor: 'hourly' })).toContain(
+    'after hourly within its data interval',
+  );
 });
 
 describe('the next times', () => {

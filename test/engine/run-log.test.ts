@@ -1,7 +1,6 @@
 // A run's log from end to end: what ctx.log keeps, for whom, and what it costs those that log nothing.
 import { describe, expect, it } from 'vitest';
 import { defineJob, type JobContext, type LogsOption, type Tock } from '../../src/index.js';
-import { gate } from '../support/gate.js';
 import { collectLines } from '../support/lines.js';
 import { openForEach } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';
@@ -235,49 +234,28 @@ describe('a run that logs nothing', () => {
   });
 });
 
-describe('a heartbeat', () => {
-  it('writes what was logged so far, while the handler goes on', { tags: 'check' }, async () => {
-    const { opened: held, open: end } = gate();
-    const job = jobOf(async ({ log }) => {
-      log.info({}, 'begun');
-      await held;
-      log.info({}, 'ended');
-    });
-    const tock = test.another({ jobs: [job], heartbeat: '50ms', lease: '60s' });
-    const id = await tock.enqueue(job);
-    const daemon = await tock.start();
-    await until(async () => (await tock.runs.log(id)).length > 0, 'the first line');
-    expect(said(await tock.runs.log(id))).toEqual([['info begun']]);
-    expect((await tock.runs.get(id))?.status).toBe('running');
-    end();
-    await until(async () => (await tock.runs.get(id))?.status === 'succeeded', 'the end');
-    expect(said(await tock.runs.log(id))).toEqual([['info begun', 'info ended']]);
-    await daemon.stop();
+it('an attempt that is released keeps its log under its own fence, beside that of the next one', {
+  tags: 'check',
+}, async () => {
+  let hasBegun = false;
+  const job = jobOf(async ({ log, fence, signal }) => {
+    log.info({}, `fence ${fence}`);
+    hasBegun = true;
+    if (fence === 1)
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      );
   });
-});
-
-describe('an attempt that is released', () => {
-  it('keeps its log under its own fence, beside that of the next one', { tags: 'check' }, async () => {
-    let hasBegun = false;
-    const job = jobOf(async ({ log, fence, signal }) => {
-      log.info({}, `fence ${fence}`);
-      hasBegun = true;
-      if (fence === 1)
-        await new Promise((_resolve, reject) =>
-          signal.addEventListener('abort', () => reject(signal.reason as Error)),
-        );
-    });
-    const tock = test.another({ jobs: [job], drain: '0s', grace: '1s' });
-    const id = await tock.enqueue(job);
-    const daemon = await tock.start();
-    await until(() => Promise.resolve(hasBegun), 'the run to begin');
-    await daemon.stop();
-    expect((await tock.runs.wait(id, { execute: true })).status).toBe('succeeded');
-    const logs = await tock.runs.log(id);
-    expect(said(logs)).toEqual([['info fence 1'], ['info fence 2']]);
-    expect(logs.map(({ attempt, fence }) => [attempt, fence])).toEqual([
-      [1, 1],
-      [1, 2],
-    ]);
-  });
+  const tock = test.another({ jobs: [job], drain: '0s', grace: '1s' });
+  const id = await tock.enqueue(job);
+  const daemon = await tock.start();
+  await until(() => Promise.resolve(hasBegun), 'the run to begin');
+  await daemon.stop();
+  expect((await tock.runs.wait(id, { execute: true })).status).toBe('succeeded');
+  const logs = await tock.runs.log(id);
+  expect(said(logs)).toEqual([['info fence 1'], ['info fence 2']]);
+  expect(logs.map(({ attempt, fence }) => [attempt, fence])).toEqual([
+    [1, 1],
+    [1, 2],
+  ]);
 });

@@ -311,18 +311,16 @@ describe('without tracing', () => {
   });
 });
 
-describe('the global provider', () => {
-  it('is taken for true; where there is none, no span is made and nothing is kept', {
-    tags: 'check',
-  }, async () => {
-    const tock = test.another({ jobs: [job()], tracing: true });
-    await tock.runs.wait(await tock.enqueue('mail'), { execute: true });
-    expect(spans.ended()).toEqual([]);
-    expect(await test.sql('select distinct traceparent from tock.job_runs')).toEqual([{ traceparent: null }]);
-    trace.setGlobalTracerProvider(spans.provider);
-    const other = test.another({ jobs: [job()], tracing: true });
-    await other.runs.wait(await other.enqueue('mail'), { execute: true });
-    trace.disable();
-    expect(spans.ended().map(span => span.name)).toEqual(['enqueue mail', 'process mail']);
-  });
+it('the global provider is taken for true; where there is none, no span is made and nothing is kept', {
+  tags: 'check',
+}, async () => {
+  const tock = test.another({ jobs: [job()], tracing: true });
+  await tock.runs.wait(await tock.enqueue('mail'), { execute: true });
+  expect(spans.ended()).toEqual([]);
+  expect(await test.sql('select distinct traceparent from tock.job_runs')).toEqual([{ traceparent: null }]);
+  trace.setGlobalTracerProvider(spans.provider);
+  const other = test.another({ jobs: [job()], tracing: true });
+  await other.runs.wait(await other.enqueue('mail'), { execute: true });
+  trace.disable();
+  expect(spans.ended().map(span => span.name)).toEqual(['enqueue mail', 'process mail']);
 });

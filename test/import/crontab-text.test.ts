@@ -74,17 +74,15 @@ describe('lines that are commented out', () => {
   });
 });
 
-describe('lineChanges', () => {
-  it('shows what goes and what comes', () => {
-    expect(lineChanges('a\nb\nc\n', 'a\nx\nc\n')).toEqual([
-      { sign: '-', line: 'b' },
-      { sign: '+', line: 'x' },
-    ]);
-    expect(lineChanges('a\n', 'a\nb\nc\n')).toEqual([
-      { sign: '+', line: 'b' },
-      { sign: '+', line: 'c' },
-    ]);
-    expect(lineChanges('a\na\nb\n', 'a\nb\n')).toEqual([{ sign: '-', line: 'a' }]);
-    expect(lineChanges('', '')).toEqual([]);
-  });
+it('lineChanges shows what goes and what comes', () => {
+  expect(lineChanges('a\nb\nc\n', 'a\nx\nc\n')).toEqual([
+    { sign: '-', line: 'b' },
+    { sign: '+', line: 'x' },
+  ]);
+  expect(lineChanges('a\n', 'a\nb\nc\n')).toEqual([
+    { sign: '+', line: 'b' },
+    { sign: '+', line: 'c' },
+  ]);
+  expect(lineChanges('a\na\nb\n', 'a\nb\n')).toEqual([{ sign: '-', line: 'a' }]);
+  expect(lineChanges('', '')).toEqual([]);
 });

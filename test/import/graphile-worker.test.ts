@@ -94,20 +94,18 @@ describe('a line', () => {
   });
 });
 
-describe('leftOnlyKnown', () => {
-  it('names what the crontab does not hold', () => {
-    const known = [
-      { identifier: 'send', lastExecution: null },
-      { identifier: 'old', lastExecution: new Date('2027-01-01T00:00:00Z') },
-    ];
-    const found = leftOnlyKnown(known, readCronItems('0 6 * * * send').items);
-    expect(found).toEqual([
-      expect.objectContaining({
-        from: 'item old',
-        problem: expect.stringContaining('2027-01-01T00:00:00.000Z'),
-      }),
-    ]);
-  });
+it('leftOnlyKnown names what the crontab does not hold', () => {
+  const known = [
+    { identifier: 'send', lastExecution: null },
+    { identifier: 'old', lastExecution: new Date('2027-01-01T00:00:00Z') },
+  ];
+  const found = leftOnlyKnown(known, readCronItems('0 6 * * * send').items);
+  expect(found).toEqual([
+    expect.objectContaining({
+      from: 'item old',
+      problem: expect.stringContaining('2027-01-01T00:00:00.000Z'),
+    }),
+  ]);
 });
 
 describe('readJson5', () => {

@@ -174,17 +174,13 @@ describe('the comparison', () => {
   });
 });
 
-describe('cronJobsIn', () => {
-  it('finds them in lists, and names what else there is', () => {
-    const one = { kind: 'CronJob', metadata: { name: 'a', namespace: 'n' }, spec: { schedule: '@daily' } };
-    expect(cronJobsIn({ kind: 'List', items: [one, { kind: 'Service' }] })).toEqual({
-      cronJobs: [{ name: 'a', namespace: 'n', spec: { schedule: '@daily' } }],
-      others: ['Service'],
-    });
-    expect(cronJobsIn({ kind: 'CronJobList', items: [one] }).cronJobs).toHaveLength(1);
-    expect(cronJobsIn(null)).toEqual({ cronJobs: [], others: [] });
-    expect(cronJobsIn({ kind: 'CronJob' }).cronJobs).toEqual([
-      { name: 'unnamed', namespace: null, spec: {} },
-    ]);
+it('cronJobsIn finds them in lists, and names what else there is', () => {
+  const one = { kind: 'CronJob', metadata: { name: 'a', namespace: 'n' }, spec: { schedule: '@daily' } };
+  expect(cronJobsIn({ kind: 'List', items: [one, { kind: 'Service' }] })).toEqual({
+    cronJobs: [{ name: 'a', namespace: 'n', spec: { schedule: '@daily' } }],
+    others: ['Service'],
   });
+  expect(cronJobsIn({ kind: 'CronJobList', items: [one] }).cronJobs).toHaveLength(1);
+  expect(cronJobsIn(null)).toEqual({ cronJobs: [], others: [] });
+  expect(cronJobsIn({ kind: 'CronJob' }).cronJobs).toEqual([{ name: 'unnamed', namespace: null, spec: {} }]);
 });

@@ -95,18 +95,11 @@ describe('a job of pg_cron', () => {
   });
 });
 
-describe('sqlText', () => {
-  it('is the same text, whatever it holds', () => {
-    for (const text of [
-      "select 'a'",
-      'select `1`\nfrom "t" -- ${x} \\d',
-      'a\nb\u2028c',
-      "select E'\\n'\n;",
-    ]) {
-      // oxlint-disable-next-line typescript/no-implied-eval -- the code under test
-      const evaluated = (new Function(`return ${sqlText(text)}`) as () => string)();
-      expect(evaluated).toBe(text);
-    }
-    expect(sqlText('select 1\nfrom t')).toBe('`select 1\nfrom t`');
-  });
+it('sqlText is the same text, whatever it holds', () => {
+  for (const text of ["select 'a'", 'select `1`\nfrom "t" -- ${x} \\d', 'a\nb\u2028c', "select E'\\n'\n;"]) {
+    // oxlint-disable-next-line typescript/no-implied-eval -- the code under test
+    const evaluated = (new Function(`return ${sqlText(text)}`) as () => string)();
+    expect(evaluated).toBe(text);
+  }
+  expect(sqlText('select 1\nfrom t')).toBe('`select 1\nfrom t`');
 });

@@ -136,20 +136,18 @@ describe('settings of cron', () => {
   });
 });
 
-describe('lines that are not taken', () => {
-  it.each([
-    ['@reboot /opt/x', '@reboot names no time', 'systemd'],
-    ['0 22-6 * * * x', 'runs backwards', 'Correct'],
-    ['0 22-6 * * * x', '22-23,0-6', 'Correct'],
-    ['0 9 * * sat-sun x', '6-7', 'Correct'],
-    ['0 9 * * fri-mon x', '5-6,0-1', 'Correct'],
-    ['0 0 30 2 * x', 'no date that ever comes', 'Correct'],
-    ['61 * * * * x', 'cron refuses the minute "61"', 'correct it'],
-    ['* * * * * cd /srv && node dist/tick.js', 'ticks Tock', 'Keep it'],
-  ])('%s', (line, problem, remedy) => {
-    expect(leftOf(`${line}\n`)?.problem).toContain(problem);
-    expect(leftOf(`${line}\n`)?.remedy).toContain(remedy);
-  });
+it.each([
+  ['@reboot /opt/x', '@reboot names no time', 'systemd'],
+  ['0 22-6 * * * x', 'runs backwards', 'Correct'],
+  ['0 22-6 * * * x', '22-23,0-6', 'Correct'],
+  ['0 9 * * sat-sun x', '6-7', 'Correct'],
+  ['0 9 * * fri-mon x', '5-6,0-1', 'Correct'],
+  ['0 0 30 2 * x', 'no date that ever comes', 'Correct'],
+  ['61 * * * * x', 'cron refuses the minute "61"', 'correct it'],
+  ['* * * * * cd /srv && node dist/tick.js', 'ticks Tock', 'Keep it'],
+])('lines that are not taken %s', (line, problem, remedy) => {
+  expect(leftOf(`${line}\n`)?.problem).toContain(problem);
+  expect(leftOf(`${line}\n`)?.remedy).toContain(remedy);
 });
 
 describe('names', () => {

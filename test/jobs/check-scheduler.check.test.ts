@@ -112,18 +112,4 @@ describe('check-scheduler', () => {
       expect.stringMatching(/^1 definition cannot be evaluated/),
     ]);
   });
-
-  it('finds a run that outlived its lease', async () => {
-    await kit.tock.migrate();
-    let checked: RunRecord | undefined;
-    work = async () => {
-      await kit.clock.advance('2m');
-      checked = await check();
-    };
-    await kit.runOnce(other);
-    expect(checked && problemsOf(checked)).toEqual([
-      expect.stringContaining('past its lease'),
-      expect.stringMatching(/last seen 2m ago: no heartbeat/),
-    ]);
-  });
 });

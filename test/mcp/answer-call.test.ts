@@ -212,39 +212,37 @@ describe('what changes many', () => {
   });
 });
 
-describe('one run, definition or occurrence', () => {
-  it('is acted on at once, under the agent’s name', { tags: 'check' }, async () => {
-    const [id = ''] = await dead();
-    expect((await ask(test.tock, 'retry', { run: id }, OPERATE)).text).toContain(
-      `retried run ${id} of fails`,
-    );
-    expect((await ask(test.tock, 'cancel', { run: id, reason: 'not needed' }, OPERATE)).text).toContain(
-      `cancelled run ${id} of fails in queue mails: cancelled, attempt 1 of 2, ended 2026-03-02T12:00:00Z: not needed`,
-    );
-    await test.tock.schedules.upsertMany(nightly.slice(0, 1));
-    await ask(
-      test.tock,
-      'skip_occurrence',
-      { definition: 'nightly-a', time: '2026-03-03', note: 'closed' },
-      OPERATE,
-    );
-    expect((await ask(test.tock, 'coming', { definition: 'nightly-a' })).text).toMatch(
-      /2026-03-03T02:00:00Z: skipped .*closed/,
-    );
-    const { text } = await ask(test.tock, 'run_now', { job: 'fails', key: 'once' }, OPERATE);
-    expect(text).toContain('enqueued run ');
-    expect((await ask(test.tock, 'run_now', { job: 'fails', key: 'once' }, OPERATE)).text).toContain(
-      'not enqueued again',
-    );
-    const acts = await test.tock.audit.list({ via: 'agent' });
-    expect(acts.map(({ action }) => action)).toEqual([
-      'enqueue',
-      'schedules.skip',
-      'runs.cancel',
-      'runs.retry',
-    ]);
-    expect((await ask(test.tock, 'audit')).text).toContain('probe for mia (via agent)');
-  });
+it('one run, definition or occurrence is acted on at once, under the agent’s name', {
+  tags: 'check',
+}, async () => {
+  const [id = ''] = await dead();
+  expect((await ask(test.tock, 'retry', { run: id }, OPERATE)).text).toContain(`retried run ${id} of fails`);
+  expect((await ask(test.tock, 'cancel', { run: id, reason: 'not needed' }, OPERATE)).text).toContain(
+    `cancelled run ${id} of fails in queue mails: cancelled, attempt 1 of 2, ended 2026-03-02T12:00:00Z: not needed`,
+  );
+  await test.tock.schedules.upsertMany(nightly.slice(0, 1));
+  await ask(
+    test.tock,
+    'skip_occurrence',
+    { definition: 'nightly-a', time: '2026-03-03', note: 'closed' },
+    OPERATE,
+  );
+  expect((await ask(test.tock, 'coming', { definition: 'nightly-a' })).text).toMatch(
+    /2026-03-03T02:00:00Z: skipped .*closed/,
+  );
+  const { text } = await ask(test.tock, 'run_now', { job: 'fails', key: 'once' }, OPERATE);
+  expect(text).toContain('enqueued run ');
+  expect((await ask(test.tock, 'run_now', { job: 'fails', key: 'once' }, OPERATE)).text).toContain(
+    'not enqueued again',
+  );
+  const acts = await test.tock.audit.list({ via: 'agent' });
+  expect(acts.map(({ action }) => action)).toEqual([
+    'enqueue',
+    'schedules.skip',
+    'runs.cancel',
+    'runs.retry',
+  ]);
+  expect((await ask(test.tock, 'audit')).text).toContain('probe for mia (via agent)');
 });
 
 describe('what an agent is shown', () => {

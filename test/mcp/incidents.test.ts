@@ -37,7 +37,6 @@ const working = async (tock: Open, count = 1) => {
   await until(async () => release.length === count, 'the handler to begin');
   return { end: async () => void (release.splice(0).forEach(each => each()), await ticking) };
 };
-const newest = async (tock: Open) => (await tock.runs.list({ limit: 1 }))[0]?.id ?? 'none';
 /** The answer to one call, which is no error. */
 const told = async (tock: Open, args: object, tool = 'why') => {
   const { text, isError } = await ask(tock, tool, args);
@@ -109,15 +108,6 @@ describe('one call names the cause', () => {
     );
   });
 
-  it('of a run that waits in a freeze', { tags: 'check' }, async () => {
-    const tock = await open(job('mail'));
-    await tock.freeze({ until: '1h', note: 'moving the database' });
-    const run = await tock.enqueue('mail');
-    const text = await told(tock, { run });
-    expect(text).toContain(`run ${run} of mail: queued`);
-    expect(text).toMatch(/is due, but everything is frozen until .* moving the database/);
-  });
-
   it('of a queue whose limit is full, and who holds it', { tags: 'check' }, async () => {
     const tock = await open(job('mail', { queue: 'mails' }));
     await tock.queues.set('mails', { concurrency: 1 });
@@ -140,95 +130,6 @@ describe('one call names the cause', () => {
     expect(await told(tock, { run })).toContain('its queue mails is outside its window 23:00-06:00 (UTC)');
     expect(await told(tock, { queue: 'mails' })).toContain(
       'outside its window, which opens at 2026-03-02T23:00:00Z',
-    );
-  });
-
-  it('of an occurrence that could not start in time', { tags: 'check' }, async () => {
-    const tock = await open(scheduled({ cron: '0 12 * * *', startDeadline: '5m' }));
-    await tock.queues.pause('default');
-    await test.advance('1m');
-    await tock.tick();
-    await test.advance('10m');
-    await tock.queues.resume('default');
-    await tock.tick();
-    const run = await newest(tock);
-    const text = await told(tock, { run });
-    expect(text).toContain(`run ${run} of report: skipped`);
-    expect(text).toMatch(/start deadline|too late|could not start/i);
-  });
-
-  it('of a join that waits: which members it waits for', { tags: 'check' }, async () => {
-    const tock = await open(job('part'), job('total'));
-    work = () => {
-      throw new Error('part 1 is broken');
-    };
-    const group = await tock.enqueueGroup([{ job: 'part' }, { job: 'part' }], { then: { job: 'total' } });
-    await tock.tick();
-    const text = await told(tock, { run: group.id });
-    expect(text).toContain(`run ${group.id} of total: queued`);
-    expect(text).toContain('2 of 2 did not succeed');
-  });
-
-  it('of a wait that nobody answers', { tags: 'check' }, async () => {
-    const tock = await open(job('order'));
-    work = async ctx => await ctx.waitFor('paid', { key: 'order-7', timeout: '14d' });
-    const run = await tock.enqueue('order');
-    await tock.tick();
-    const text = await told(tock, { run });
-    expect(text).toContain(`run ${run} of order: queued`);
-    expect(text).toContain('Its handler waits for event paid of order-7');
-  });
-
-  it('of an occurrence that was skipped, because an earlier run was live', { tags: 'check' }, async () => {
-    const tock = await open(scheduled({ cron: '* * * * *' }));
-    work = holds;
-    await test.advance('30s');
-    const { end } = await working(tock);
-    const first = await newest(tock);
-    await test.advance('1m');
-    const ticking = tock.tick();
-    await until(async () => (await newest(tock)) !== first, 'the second to be on record');
-    const text = await told(tock, { definition: 'report', time: '12:01' });
-    expect(text).toContain('definition report at 2026-03-02 12:01: skipped');
-    expect(text).toMatch(/overlap|an earlier run/);
-    expect(text).toContain(`the run that was live then: ${first}`);
-    await end();
-    await ticking;
-  });
-
-  it('of a run whose worker was killed', { tags: 'check' }, async () => {
-    const tock = await open(job('mail'));
-    const run = await tock.enqueue('mail');
-    await test.sql(
-      `update tock.job_runs_live set status = 'running', attempts = 1, fence = 1, locked_by = gen_random_uuid(), started_at = tock.now(), locked_until = tock.now() + interval '1 minute' where id = $1`,
-      [run],
-    );
-    await test.advance('5m');
-    const text = await told(tock, { run });
-    expect(text).toContain(`run ${run} of mail: running`);
-    expect(text).toContain('Its lease expired 4m ago: its worker is gone. The next tick takes it back.');
-  });
-
-  it('of a day without an occurrence: the calendar that takes it out', { tags: 'check' }, async () => {
-    const tock = await open(job('other'));
-    await tock.calendars.set('holidays', { dates: ['2026-12-25'] });
-    await tock.schedules.upsert({
-      name: 'closing',
-      job: 'other',
-      cron: '0 9 * * *',
-      exclude: [{ calendar: 'holidays' }],
-    });
-    const text = await told(tock, { definition: 'closing', time: '2026-12-25' });
-    expect(text).toContain('definition closing at 2026-12-25');
-    expect(text).toContain('holidays');
-  });
-
-  it('of a definition that makes no runs any more: its end has passed', { tags: 'check' }, async () => {
-    const tock = await open(scheduled({ cron: '* * * * *', endAt: new Date('2026-03-02T12:01:00Z') }));
-    await test.advance('1h');
-    await tock.tick();
-    expect(await told(tock, { definition: 'report' })).toContain(
-      'its end (endAt) was at 2026-03-02T12:01:00Z',
     );
   });
 
@@ -291,33 +192,5 @@ describe('one call names the cause', () => {
     expect(await told(tock, { run: next })).toContain(`run ${next} starts when run ${run} has ended`);
     work = () => null;
     await end();
-  });
-
-  it('of an occurrence that an operator has skipped', { tags: 'check' }, async () => {
-    const tock = await open(scheduled({ cron: '0 12 * * *' }));
-    await tock
-      .as({ name: 'mia', via: 'page', role: 'operate', seesPayloads: false })
-      .schedules.skip('report', '2026-03-02', { note: 'bank holiday' });
-    await test.advance('1m');
-    await tock.tick();
-    const text = await told(tock, { definition: 'report', time: '2026-03-02' });
-    expect(text).toContain('mia');
-    expect(text).toContain('bank holiday');
-  });
-
-  it('of a run that waits for a slot of its job, and who has it', { tags: 'check' }, async () => {
-    const tock = await open(job('load', { concurrency: { limit: 1 } }));
-    work = holds;
-    const first = await tock.enqueue('load');
-    const { end } = await working(tock);
-    const second = await tock.enqueue('load');
-    const ticking = tock.tick();
-    await until(async () => (await tock.runs.get(second))?.blockedOn !== null, 'it to be blocked');
-    expect(await told(tock, { run: second })).toContain(
-      `waits for a slot of job load, which run ${first} has.`,
-    );
-    work = () => null;
-    await end();
-    await ticking;
   });
 });

@@ -5,13 +5,11 @@ import { RetryLater } from '../../src/model/run/retry.js';
 
 const KINDS = ['tock.retry-later', 'tock.cancel', 'tock.dead'] as const;
 
-describe('TockError', () => {
-  it('carries a code for programs, a message for people, and the cause', () => {
-    const cause = new Error('below');
-    const error = new TockError('TOCK_BAD_JOB', 'rename it', { cause });
-    expect(error).toBeInstanceOf(Error);
-    expect(error).toMatchObject({ name: 'TockError', code: 'TOCK_BAD_JOB', message: 'rename it', cause });
-  });
+it('TockError carries a code for programs, a message for people, and the cause', () => {
+  const cause = new Error('below');
+  const error = new TockError('TOCK_BAD_JOB', 'rename it', { cause });
+  expect(error).toBeInstanceOf(Error);
+  expect(error).toMatchObject({ name: 'TockError', code: 'TOCK_BAD_JOB', message: 'rename it', cause });
 });
 
 describe('isSteering', () => {

@@ -20,39 +20,35 @@ describe('showHidden', () => {
   });
 });
 
-describe('showHiddenInPage', () => {
-  it('escapes what people read, and not what forms send', () => {
-    const page = (char: string, value = char) =>
-      `<p title="a${char}" class="x">b${char} &lt;i&gt;</p><input name="n" value="${value}"><a href="/?q=${value}">c${char}</a>`;
-    expect(showHiddenInPage(page('\u202E'))).toBe(page(String.raw`\u202e`, '\u202E'));
-    expect(showHiddenInPage(page('x'))).toBe(page('x'));
-  });
+it('showHiddenInPage escapes what people read, and not what forms send', () => {
+  const page = (char: string, value = char) =>
+    `<p title="a${char}" class="x">b${char} &lt;i&gt;</p><input name="n" value="${value}"><a href="/?q=${value}">c${char}</a>`;
+  expect(showHiddenInPage(page('\u202E'))).toBe(page(String.raw`\u202e`, '\u202E'));
+  expect(showHiddenInPage(page('x'))).toBe(page('x'));
 });
 
-describe('texts for people', () => {
-  it('have no hidden characters: messages, schedules that are refused, alerts', () => {
-    const hostile = 'invoice\u202Egpj.exe\u0007';
-    const shown = String.raw`invoice\u202egpj.exe\u0007`;
-    expect(quote(hostile)).toBe(`"${shown}"`);
-    expect(show(hostile)).toBe(`"${shown}"`);
-    const at = '2026-03-01T12:00:00.000Z';
-    const flip = {
-      kind: 'down',
-      rule: 'r',
-      when: 'dead',
-      subject: hostile,
-      at,
-      since: at,
-      runId: '1',
-      zone: null,
-      error: { name: null, message: hostile, cause: null },
-    } as const;
-    const message = composeMessage('1', [{ ...flip, detail: hostile }], {
-      timezone: null,
-      dashboard: null,
-    });
-    expect(message.text).toBe(`${shown} has a dead run: ${shown} (2026-03-01 12:00 UTC): tock show 1`);
-    expect(message.title).toContain(shown);
-    expect(message.alerts[0]).toMatchObject({ subject: shown, detail: shown, error: shown });
+it('texts for people have no hidden characters: messages, schedules that are refused, alerts', () => {
+  const hostile = 'invoice\u202Egpj.exe\u0007';
+  const shown = String.raw`invoice\u202egpj.exe\u0007`;
+  expect(quote(hostile)).toBe(`"${shown}"`);
+  expect(show(hostile)).toBe(`"${shown}"`);
+  const at = '2026-03-01T12:00:00.000Z';
+  const flip = {
+    kind: 'down',
+    rule: 'r',
+    when: 'dead',
+    subject: hostile,
+    at,
+    since: at,
+    runId: '1',
+    zone: null,
+    error: { name: null, message: hostile, cause: null },
+  } as const;
+  const message = composeMessage('1', [{ ...flip, detail: hostile }], {
+    timezone: null,
+    dashboard: null,
   });
+  expect(message.text).toBe(`${shown} has a dead run: ${shown} (2026-03-01 12:00 UTC): tock show 1`);
+  expect(message.title).toContain(shown);
+  expect(message.alerts[0]).toMatchObject({ subject: shown, detail: shown, error: shown });
 });

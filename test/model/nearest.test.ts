@@ -2,17 +2,15 @@
 import { describe, expect, it } from 'vitest';
 import { didYouMean, editDistance, nearMisses } from '../../src/model/nearest.js';
 
-describe('editDistance', () => {
-  it.each([
-    ['', '', 0],
-    ['', 'abc', 3],
-    ['kitten', 'sitting', 3],
-    ['maxAtempts', 'maxAttempts', 1],
-    ['mial', 'mail', 2],
-  ])('of %j and %j is %i, either way', (a, b, distance) => {
-    expect(editDistance(a, b)).toBe(distance);
-    expect(editDistance(b, a)).toBe(distance);
-  });
+it.each([
+  ['', '', 0],
+  ['', 'abc', 3],
+  ['kitten', 'sitting', 3],
+  ['maxAtempts', 'maxAttempts', 1],
+  ['mial', 'mail', 2],
+])('editDistance of %j and %j is %i, either way', (a, b, distance) => {
+  expect(editDistance(a, b)).toBe(distance);
+  expect(editDistance(b, a)).toBe(distance);
 });
 
 describe('nearMisses', () => {
@@ -34,9 +32,7 @@ describe('nearMisses', () => {
   });
 });
 
-describe('didYouMean', () => {
-  it('ends a sentence, or is empty', () => {
-    expect(didYouMean('maii', ['mail', 'main', 'prune'])).toBe('; did you mean mail or main?');
-    expect(didYouMean('report', ['mail'])).toBe('');
-  });
+it('didYouMean ends a sentence, or is empty', () => {
+  expect(didYouMean('maii', ['mail', 'main', 'prune'])).toBe('; did you mean mail or main?');
+  expect(didYouMean('report', ['mail'])).toBe('');
 });

@@ -117,17 +117,15 @@ describe('checkOperator', () => {
   });
 });
 
-describe('actionsNamed', () => {
-  it.each([
-    ['runs', ['runs.retry', 'runs.edit', 'runs.cancel']],
-    ['runs.retry', ['runs.retry']],
-    ['prune', ['prune']],
-    ['run', []],
-    ['', []],
-    ['constructor', []],
-  ])('reads %j as %j', (name, expected) => {
-    expect(actionsNamed(name)).toEqual(expected);
-  });
+it.each([
+  ['runs', ['runs.retry', 'runs.edit', 'runs.cancel']],
+  ['runs.retry', ['runs.retry']],
+  ['prune', ['prune']],
+  ['run', []],
+  ['', []],
+  ['constructor', []],
+])('actionsNamed reads %j as %j', (name, expected) => {
+  expect(actionsNamed(name)).toEqual(expected);
 });
 
 describe('redacted', () => {

@@ -34,33 +34,29 @@ const tick = async (env: Record<string, string> = {}) => {
   return ended.stdout;
 };
 
-describe('kill -9 between the flip and its delivery', () => {
-  it('tells once more at most, with the same id, and flips once', async () => {
-    await tick();
-    await test.sql(`select tock.enqueue('mail')`);
-    // The receiver has it, and its answer never comes: the process dies meanwhile.
-    receiver.answer(() => killed.child.kill('SIGKILL'));
-    const killed = start(TICK);
-    expect((await killed.ended).signal).toBe('SIGKILL');
-    expect(await test.sql('select kind from tock.alert_flips')).toEqual([{ kind: 'down' }]);
-    expect(await test.sql('select delivered_at from tock.alert_deliveries')).toEqual([
-      { delivered_at: null },
-    ]);
-    receiver.answer(response => response.end('ok'));
-    await test.sql(
-      `update tock.job_runs_live set locked_until = now() - interval '1 s' where status = 'running'`,
-    );
-    await tick();
-    await test.sql(`update tock.job_runs_live set run_at = now() where status = 'failed'`);
-    await tick();
-    const ids = receiver.posted.map(({ headers }) => headers['webhook-id']);
-    expect(ids).toHaveLength(2);
-    expect(new Set(ids).size).toBe(1);
-    expect(await test.sql('select kind from tock.alert_flips')).toEqual([{ kind: 'down' }]);
-    expect(await test.sql('select count(delivered_at)::int as sent from tock.alert_deliveries')).toEqual([
-      { sent: 1 },
-    ]);
-  });
+it('kill -9 between the flip and its delivery tells once more at most, with the same id, and flips once', async () => {
+  await tick();
+  await test.sql(`select tock.enqueue('mail')`);
+  // The receiver has it, and its answer never comes: the process dies meanwhile.
+  receiver.answer(() => killed.child.kill('SIGKILL'));
+  const killed = start(TICK);
+  expect((await killed.ended).signal).toBe('SIGKILL');
+  expect(await test.sql('select kind from tock.alert_flips')).toEqual([{ kind: 'down' }]);
+  expect(await test.sql('select delivered_at from tock.alert_deliveries')).toEqual([{ delivered_at: null }]);
+  receiver.answer(response => response.end('ok'));
+  await test.sql(
+    `update tock.job_runs_live set locked_until = now() - interval '1 s' where status = 'running'`,
+  );
+  await tick();
+  await test.sql(`update tock.job_runs_live set run_at = now() where status = 'failed'`);
+  await tick();
+  const ids = receiver.posted.map(({ headers }) => headers['webhook-id']);
+  expect(ids).toHaveLength(2);
+  expect(new Set(ids).size).toBe(1);
+  expect(await test.sql('select kind from tock.alert_flips')).toEqual([{ kind: 'down' }]);
+  expect(await test.sql('select count(delivered_at)::int as sent from tock.alert_deliveries')).toEqual([
+    { sent: 1 },
+  ]);
 });
 
 describe('an idle tick', () => {
@@ -87,66 +83,64 @@ describe('an idle tick', () => {
   });
 });
 
-describe('tock alerts', () => {
-  it('says what is down and which channels were notified; mutes; tests the channels', async () => {
-    expect((await start(CLI, ['alerts']).ended).stdout).toBe('nothing is down, and nothing has been\n');
-    await tick();
-    await test.sql(`select tock.enqueue('mail')`);
-    await tick();
-    const listed = await start(CLI, ['alerts']).ended;
-    expect(listed.stdout).toMatch(
-      /dead +mail +down +(?:now|.* ago) +webhook (?:now|.* ago) +run \d+ ended dead: Dead: no such address/,
-    );
-    const json = JSON.parse((await start(CLI, ['alerts', '--json']).ended).stdout) as object;
-    expect(json).toMatchObject({
-      alerts: [
-        {
-          rule: 'dead',
-          subject: 'mail',
-          status: 'down',
-          lastFlip: {
-            kind: 'down',
-            deliveries: [{ channel: 'webhook', answer: expect.stringContaining('answered 200') }],
-          },
+it('tock alerts says what is down and which channels were notified; mutes; tests the channels', async () => {
+  expect((await start(CLI, ['alerts']).ended).stdout).toBe('nothing is down, and nothing has been\n');
+  await tick();
+  await test.sql(`select tock.enqueue('mail')`);
+  await tick();
+  const listed = await start(CLI, ['alerts']).ended;
+  expect(listed.stdout).toMatch(
+    /dead +mail +down +(?:now|.* ago) +webhook (?:now|.* ago) +run \d+ ended dead: Dead: no such address/,
+  );
+  const json = JSON.parse((await start(CLI, ['alerts', '--json']).ended).stdout) as object;
+  expect(json).toMatchObject({
+    alerts: [
+      {
+        rule: 'dead',
+        subject: 'mail',
+        status: 'down',
+        lastFlip: {
+          kind: 'down',
+          deliveries: [{ channel: 'webhook', answer: expect.stringContaining('answered 200') }],
         },
-      ],
-      mutes: [],
-    });
-    const muted = await start(CLI, [
-      'alerts',
-      'mute',
-      'mail',
-      '--until',
-      '2100-01-01T00:00:00Z',
-      '--note',
-      'why not',
-    ]).ended;
-    expect(muted).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^mail is muted until .* \(why not\)\n$/),
-    });
-    expect(
-      (await start(CLI, ['alerts', 'mute', 'mial', '--until', '2100-01-01T00:00:00Z']).ended).stderr,
-    ).toMatch(/"mial" is neither a rule of alerts nor a definition/);
-    expect(
-      await start(CLI, ['alerts', 'mute', 'mail', '--until', '2000-01-01T00:00:00Z']).ended,
-    ).toMatchObject({
+      },
+    ],
+    mutes: [],
+  });
+  const muted = await start(CLI, [
+    'alerts',
+    'mute',
+    'mail',
+    '--until',
+    '2100-01-01T00:00:00Z',
+    '--note',
+    'why not',
+  ]).ended;
+  expect(muted).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^mail is muted until .* \(why not\)\n$/),
+  });
+  expect(
+    (await start(CLI, ['alerts', 'mute', 'mial', '--until', '2100-01-01T00:00:00Z']).ended).stderr,
+  ).toMatch(/"mial" is neither a rule of alerts nor a definition/);
+  expect(await start(CLI, ['alerts', 'mute', 'mail', '--until', '2000-01-01T00:00:00Z']).ended).toMatchObject(
+    {
       code: 2,
       stderr: expect.stringContaining('is not in the future'),
-    });
-    expect((await start(CLI, ['alerts', 'unmute', 'mail']).ended).stdout).toBe('mail is no longer muted\n');
-    expect(await start(CLI, ['alerts', 'test']).ended).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^✓ webhook: 127\.0\.0\.1:\d+ answered 200: ok\n$/),
-    });
-    receiver.answer(response => response.writeHead(403).end('who are you?'));
-    expect(await start(CLI, ['alerts', 'test']).ended).toMatchObject({
-      code: 1,
-      stdout: expect.stringMatching(/^✗ webhook: .* answered 403: who are you\?\n$/),
-    });
-    expect(await start(CLI, ['alerts', 'tset']).ended).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('did you mean test?'),
-    });
+    },
+  );
+  expect((await start(CLI, ['alerts', 'unmute', 'mail']).ended).stdout).toBe('mail is no longer muted\n');
+  expect(await start(CLI, ['alerts', 'test']).ended).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^✓ webhook: 127\.0\.0\.1:\d+ answered 200: ok\n$/),
+  });
+  receiver.answer(response => response.writeHead(403).end('who are you?'));
+  expect(await start(CLI, ['alerts', 'test']).ended).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^✗ webhook: .* answered 403: who are you\?\n$/),
+  });
+  expect(await start(CLI, ['alerts', 'tset']).ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('did you mean test?'),
   });
 });

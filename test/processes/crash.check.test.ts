@@ -259,31 +259,29 @@ describe('process.exit in a handler', () => {
   });
 });
 
-describe('a run whose process was killed twice in a row', () => {
-  it('gets a process of its own, and no longer takes others with it', async () => {
-    const innocent = await enqueue('steady');
-    const culprit = await enqueue('crashing', { how: 'SIGKILL', beside: 1 });
-    await test.sql('update tock.job_runs_live set max_attempts = 4');
-    for (let attempt = 1; attempt <= 2; attempt++) {
-      expect((await tick().ended).signal).toBe('SIGKILL');
-      await expireLeases(test);
-      await test.sql('delete from public.executions');
-    }
-    const third = tick();
-    expect(await ended(culprit)).toMatchObject({
-      status: 'dead',
-      attempts: 4,
-      errors: [
-        { code: 'TOCK_LEASE_LOST' },
-        { code: 'TOCK_LEASE_LOST' },
-        { code: 'TOCK_CHILD_EXITED', message: expect.stringMatching(/killed by SIGKILL/) },
-        { code: 'TOCK_CHILD_EXITED' },
-      ],
-    });
-    await release();
-    expect(await third.ended).toMatchObject({ code: 0 });
-    expect(await test.tock.runs.get(innocent)).toMatchObject({ status: 'succeeded', attempts: 3 });
+it('a run whose process was killed twice in a row gets a process of its own, and no longer takes others with it', async () => {
+  const innocent = await enqueue('steady');
+  const culprit = await enqueue('crashing', { how: 'SIGKILL', beside: 1 });
+  await test.sql('update tock.job_runs_live set max_attempts = 4');
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    expect((await tick().ended).signal).toBe('SIGKILL');
+    await expireLeases(test);
+    await test.sql('delete from public.executions');
+  }
+  const third = tick();
+  expect(await ended(culprit)).toMatchObject({
+    status: 'dead',
+    attempts: 4,
+    errors: [
+      { code: 'TOCK_LEASE_LOST' },
+      { code: 'TOCK_LEASE_LOST' },
+      { code: 'TOCK_CHILD_EXITED', message: expect.stringMatching(/killed by SIGKILL/) },
+      { code: 'TOCK_CHILD_EXITED' },
+    ],
   });
+  await release();
+  expect(await third.ended).toMatchObject({ code: 0 });
+  expect(await test.tock.runs.get(innocent)).toMatchObject({ status: 'succeeded', attempts: 3 });
 });
 
 describe('a batch whose process ends', () => {
@@ -314,23 +312,5 @@ describe('a batch whose process ends', () => {
     expect((await together()).toSorted((a, b) => a - b)).toEqual([1, 1, 1, 1, 1, 3]);
     const { stdout } = await begin(CLI, ['show', culprit]).ended;
     expect(stdout).toMatch(/attempt 1 .*in a batch of 3: .*TOCK_PROCESS_CRASHED/);
-  });
-
-  it('by SIGKILL: its runs go by themselves', async () => {
-    const innocent = [await enqueue('crashing-batch'), await enqueue('crashing-batch')];
-    const culprit = await enqueue('crashing-batch', { how: 'SIGKILL' });
-    expect((await tick().ended).signal).toBe('SIGKILL');
-    await expireLeases(test);
-    // Chance decides which of them the second process had begun when it was killed; the third executes the culprit
-    // in a child process.
-    expect((await tick().ended).signal).toBe('SIGKILL');
-    await expireLeases(test);
-    expect(await tick().ended).toMatchObject({ code: 0 });
-    for (const id of innocent) expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
-    expect(await test.tock.runs.get(culprit)).toMatchObject({ status: 'dead', attempts: 3 });
-    const [first, ...others] = await together();
-    expect(first).toBe(3);
-    // Of the same process, but each by a call of its own.
-    expect(others.length).toBeGreaterThan(0);
   });
 });

@@ -4,7 +4,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openForEach } from '../support/open.js';
 import { openTestTock, until } from '../support/test-tock.js';
 
@@ -28,11 +28,12 @@ const run = (command: string, args: readonly string[], cwd: string) => {
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stdout}${stderr}`);
 };
 
-describe('the Dockerfile of tock init', () => {
-  it.each([
-    ['TypeScript, whose tsx is only for development', { typescript: '5', tsx: '4' }, true],
-    ['JavaScript', {}, false],
-  ])('gives an image that starts, of a project in %s', async (_of, devDependencies, isTyped) => {
+it.each([
+  ['TypeScript, whose tsx is only for development', { typescript: '5', tsx: '4' }, true],
+  ['JavaScript', {}, false],
+])(
+  'the Dockerfile of tock init gives an image that starts, of a project in %s',
+  async (_of, devDependencies, isTyped) => {
     const project = path.join(home, isTyped ? 'typed' : 'plain');
     const image = `${project}-image`;
     await mkdir(project);
@@ -85,5 +86,5 @@ describe('the Dockerfile of tock init', () => {
     expect([child.exitCode, child.exitCode === null ? '' : said]).toEqual([null, '']);
     child.kill('SIGTERM');
     expect(await ended).toBe(0);
-  });
-});
+  },
+);

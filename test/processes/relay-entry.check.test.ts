@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readLoaded } from '../support/loaded.js';
 
 const ENTRY = path.resolve('dist/relay.js');
@@ -15,23 +15,21 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
-describe('pg-tock/relay', () => {
-  it('loads neither the engine, nor a broker’s client', async () => {
-    const code = `const { consume, createRelay } = await import(${JSON.stringify(pathToFileURL(ENTRY).href)});
+it('pg-tock/relay loads neither the engine, nor a broker’s client', async () => {
+  const code = `const { consume, createRelay } = await import(${JSON.stringify(pathToFileURL(ENTRY).href)});
       console.log(typeof consume, typeof createRelay);`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
-      encoding: 'utf8',
-      env: { ...process.env, NODE_V8_COVERAGE: folder },
-    });
-    expect({ stdout, stderr }).toEqual({ stdout: 'function function\n', stderr: '' });
-
-    const { modules, packages } = await readLoaded(folder);
-    // What it must have: else this test would look at nothing.
-    expect(modules).toContain('src/relay/consume/consume.ts');
-    const heavy = /node_modules\/(?:kysely|node-cron)\/|src\/(?:daemon|tock\/opened|relay\/start-relay)/;
-    expect(modules.filter(name => heavy.test(name))).toEqual([]);
-    // Whatever imports Tock loads pg, and connects to nothing.
-    const ofPg = /^(?:pg|postgres)-|^(?:pg|xtend|split2)$/;
-    expect(packages.filter(name => !ofPg.test(name))).toEqual([]);
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_V8_COVERAGE: folder },
   });
+  expect({ stdout, stderr }).toEqual({ stdout: 'function function\n', stderr: '' });
+
+  const { modules, packages } = await readLoaded(folder);
+  // What it must have: else this test would look at nothing.
+  expect(modules).toContain('src/relay/consume/consume.ts');
+  const heavy = /node_modules\/(?:kysely|node-cron)\/|src\/(?:daemon|tock\/opened|relay\/start-relay)/;
+  expect(modules.filter(name => heavy.test(name))).toEqual([]);
+  // Whatever imports Tock loads pg, and connects to nothing.
+  const ofPg = /^(?:pg|postgres)-|^(?:pg|xtend|split2)$/;
+  expect(packages.filter(name => !ofPg.test(name))).toEqual([]);
 });

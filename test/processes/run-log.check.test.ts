@@ -31,25 +31,23 @@ const tick = (env: Record<string, string> = {}) => {
 const said = async (id: string) =>
   (await test.tock.runs.log(id)).map(({ lines }) => lines.map(line => `${line.level} ${line.text}`));
 
-describe('a process that is killed by SIGKILL', () => {
-  it('leaves what its last heartbeat wrote; the next attempt has a log of its own', async () => {
-    const id = await test.tock.enqueue('talks');
-    const first = tick();
-    await until(async () => (await said(id))[0]?.includes('info waiting'), 'the first heartbeat');
-    first.child.kill('SIGKILL');
-    await first.ended;
-    expect(await said(id)).toEqual([['info begun', 'info waiting']]);
-    await test.sql('insert into public.releases values (now())');
-    await test.sql('update tock.job_runs_live set locked_until = now()');
-    await until(async () => {
-      await tick().ended;
-      return (await test.tock.runs.get(id))?.status === 'succeeded';
-    }, 'the second attempt');
-    expect(await said(id)).toEqual([
-      ['info begun', 'info waiting'],
-      ['info begun', 'warn released'],
-    ]);
-  });
+it('a process that is killed by SIGKILL leaves what its last heartbeat wrote; the next attempt has a log of its own', async () => {
+  const id = await test.tock.enqueue('talks');
+  const first = tick();
+  await until(async () => (await said(id))[0]?.includes('info waiting'), 'the first heartbeat');
+  first.child.kill('SIGKILL');
+  await first.ended;
+  expect(await said(id)).toEqual([['info begun', 'info waiting']]);
+  await test.sql('insert into public.releases values (now())');
+  await test.sql('update tock.job_runs_live set locked_until = now()');
+  await until(async () => {
+    await tick().ended;
+    return (await test.tock.runs.get(id))?.status === 'succeeded';
+  }, 'the second attempt');
+  expect(await said(id)).toEqual([
+    ['info begun', 'info waiting'],
+    ['info begun', 'warn released'],
+  ]);
 });
 
 describe('an isolated job', () => {

@@ -146,13 +146,6 @@ describe('a shell job', () => {
     expect(errorOf(await run('too-long', { text: long }))[0]?.[0]).toBe('TOCK_BAD_PAYLOAD');
   });
 
-  it('ends with its whole group at a timeout, also if it ignores SIGTERM', async () => {
-    const ended = await run('stubborn');
-    expect(errorOf(ended)).toEqual([['TOCK_TIMEOUT', 'the attempt took longer than its timeout of 5000ms']]);
-    await noneWith(marks.stubborn);
-    expect((await linesOf(ended.id))[0]?.[0]).toBe('begun');
-  });
-
   it('ends when its run is cancelled', async () => {
     const id = await test.tock.enqueue('cancelled');
     const waiting = test.tock.runs.wait(id, { execute: true });
@@ -161,50 +154,31 @@ describe('a shell job', () => {
     expect((await waiting).status).toBe('cancelled');
     await noneWith(marks.cancelled);
   });
-
-  it('leaves nothing running, and does not wait for what keeps its output open', async () => {
-    expect((await run('left')).status).toBe('succeeded');
-    await noneWith(marks.left);
-    expect(processesWith(marks.left)).toEqual([]);
-  });
-
-  it('may print a flood: the log keeps its first and last lines', async () => {
-    const { id, output } = await run('flood');
-    expect(output).toMatchObject({ stdoutBytes: 20_000_000 });
-    const [log] = await test.tock.runs.log(id);
-    expect(log?.cutLines).toBeGreaterThan(190_000);
-  });
-
-  it('reports the progress that a pattern finds', async () => {
-    expect((await run('step')).progress).toMatchObject({ fraction: 0.3, stage: 'step 30 of 100, 99%' });
-  });
 });
 
-describe('a tick that is killed', () => {
-  it('takes the command with it, and another tick repeats the run', async () => {
-    const mark = longSleep();
-    const module = await writeJobs(
-      `import { defineShellJob } from '${path.join(import.meta.dirname, '..', '..', 'dist', 'index.js')}';
+it('a tick that is killed takes the command with it, and another tick repeats the run', async () => {
+  const mark = longSleep();
+  const module = await writeJobs(
+    `import { defineShellJob } from '${path.join(import.meta.dirname, '..', '..', 'dist', 'index.js')}';
       export const jobs = [defineShellJob({ name: 'held', retry: { base: 1 },
         shell: '[ "$TOCK_ATTEMPT" = 2 ] || { sleep ${mark} & exec sleep ${mark}; }' })];`,
-    );
-    const env = {
-      DATABASE_URL: test.url,
-      TOCK_JOBS: module,
-      TOCK_ALLOW_VANISHING: 'on',
-    };
-    const [made] = await test.sql<{ id: string }>(`select tock.enqueue('held') as id`);
-    const id = made?.id ?? '';
-    const first = startProcess(TICK, env);
-    await until(async () => processesWith(`sleep\0${mark}`).length === 2, 'the command to begin');
-    first.child.kill('SIGKILL');
-    await first.ended;
-    await noneWith(mark);
-    await expireLeases(test);
-    await until(async () => {
-      await startProcess(TICK, env).ended;
-      return (await test.tock.runs.get(id))?.status === 'succeeded';
-    }, 'another tick to repeat it');
-    expect(await test.tock.runs.get(id)).toMatchObject({ attempts: 2 });
-  });
+  );
+  const env = {
+    DATABASE_URL: test.url,
+    TOCK_JOBS: module,
+    TOCK_ALLOW_VANISHING: 'on',
+  };
+  const [made] = await test.sql<{ id: string }>(`select tock.enqueue('held') as id`);
+  const id = made?.id ?? '';
+  const first = startProcess(TICK, env);
+  await until(async () => processesWith(`sleep\0${mark}`).length === 2, 'the command to begin');
+  first.child.kill('SIGKILL');
+  await first.ended;
+  await noneWith(mark);
+  await expireLeases(test);
+  await until(async () => {
+    await startProcess(TICK, env).ended;
+    return (await test.tock.runs.get(id))?.status === 'succeeded';
+  }, 'another tick to repeat it');
+  expect(await test.tock.runs.get(id)).toMatchObject({ attempts: 2 });
 });

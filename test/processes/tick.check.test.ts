@@ -30,34 +30,32 @@ const executions = () =>
 const enqueue = async (job: string) =>
   (await test.sql<{ id: string }>('select tock.enqueue($1) as id', [job]))[0]?.id ?? '';
 
-describe('eight ticks at once over 1,000 due definitions', () => {
-  it('give exactly 1,000 runs, each executed once, and share the work', async () => {
-    const env = { FIXTURE_COUNT: '1000' };
-    // Else the next minute may turn before the last of them has begun, and bring a second occurrence.
-    await test.setClock('2026-03-08T12:00:30Z');
-    expect((await tick(env).ended).code).toBe(0);
-    await test.sql(
-      `update tock.job_definitions set cursor = tock.now() - interval '90 seconds', next_at = tock.now() - interval '60 seconds' where cron is not null`,
-    );
-    // Eight processes at once may need longer than usual to connect.
-    const patient = { ...env, DATABASE_URL: `${test.url}?connect_timeout=60` };
-    const ended = await Promise.all(
-      Array.from({ length: 8 }, () => tick(patient, ['--json', '--budget', '5m']).ended),
-    );
-    expect(ended.map(each => [each.code, each.stderr])).toEqual(Array.from({ length: 8 }, () => [0, '']));
-    const rows = await executions();
-    expect(rows).toHaveLength(1000);
-    expect(new Set(rows.map(row => row.run_id)).size).toBe(1000);
-    const summaries = ended.map(
-      each => JSON.parse(each.stdout) as { executed: { succeeded: number }; materialized: { runs: number } },
-    );
-    expect(summaries.reduce((sum, each) => sum + each.materialized.runs, 0)).toBe(1000);
-    expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(1000);
-    const [counted] =
-      await test.sql(`select count(*)::int as runs, count(distinct definition_id)::int as definitions, sum(attempts)::int as attempts
+it('eight ticks at once over 1,000 due definitions give exactly 1,000 runs, each executed once, and share the work', async () => {
+  const env = { FIXTURE_COUNT: '1000' };
+  // Else the next minute may turn before the last of them has begun, and bring a second occurrence.
+  await test.setClock('2026-03-08T12:00:30Z');
+  expect((await tick(env).ended).code).toBe(0);
+  await test.sql(
+    `update tock.job_definitions set cursor = tock.now() - interval '90 seconds', next_at = tock.now() - interval '60 seconds' where cron is not null`,
+  );
+  // Eight processes at once may need longer than usual to connect.
+  const patient = { ...env, DATABASE_URL: `${test.url}?connect_timeout=60` };
+  const ended = await Promise.all(
+    Array.from({ length: 8 }, () => tick(patient, ['--json', '--budget', '5m']).ended),
+  );
+  expect(ended.map(each => [each.code, each.stderr])).toEqual(Array.from({ length: 8 }, () => [0, '']));
+  const rows = await executions();
+  expect(rows).toHaveLength(1000);
+  expect(new Set(rows.map(row => row.run_id)).size).toBe(1000);
+  const summaries = ended.map(
+    each => JSON.parse(each.stdout) as { executed: { succeeded: number }; materialized: { runs: number } },
+  );
+  expect(summaries.reduce((sum, each) => sum + each.materialized.runs, 0)).toBe(1000);
+  expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(1000);
+  const [counted] =
+    await test.sql(`select count(*)::int as runs, count(distinct definition_id)::int as definitions, sum(attempts)::int as attempts
       from tock.job_runs where status = 'succeeded'`);
-    expect(counted).toEqual({ runs: 1000, definitions: 1000, attempts: 1000 });
-  });
+  expect(counted).toEqual({ runs: 1000, definitions: 1000, attempts: 1000 });
 });
 
 describe('a tick that is killed with SIGKILL in the middle of a handler', () => {
@@ -101,30 +99,28 @@ describe('a tick that is killed with SIGKILL in the middle of a handler', () => 
   });
 });
 
-describe('a worker that sleeps past its lease', () => {
-  it('wakes up to a lost lease and writes nothing over the newer attempt', async () => {
-    const id = await enqueue('hold');
-    const env = { TOCK_LEASE: '1s', TOCK_HEARTBEAT: '200ms', TOCK_GRACE: '100ms' };
-    const first = tick(env);
-    await until(async () => (await executions()).length === 1, 'the handler to begin');
-    first.child.kill('SIGSTOP');
-    // More than once: a renewal that it had sent may come to the server after the lease was over.
-    await until(async () => {
-      await tick(env).ended;
-      return (await test.tock.runs.get(id))?.status === 'failed';
-    }, 'the lease to expire, and the run to be taken back');
-    await test.sql(`update tock.job_runs_live set run_at = tock.now()`);
-    // Only the first may lose its lease, however busy the machine is.
-    const second = tick({ ...env, TOCK_LEASE: '60s' });
-    await until(async () => (await executions()).length === 2, 'the second attempt to begin');
-    first.child.kill('SIGCONT');
-    const ended = await first.ended;
-    expect(ended.stdout).toMatch(/1 lost/);
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', attempts: 2, fence: 2 });
-    await test.sql('insert into public.releases default values');
-    expect((await second.ended).stdout).toMatch(/1 succeeded/);
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { attempt: 2 } });
-  });
+it('a worker that sleeps past its lease wakes up to a lost lease and writes nothing over the newer attempt', async () => {
+  const id = await enqueue('hold');
+  const env = { TOCK_LEASE: '1s', TOCK_HEARTBEAT: '200ms', TOCK_GRACE: '100ms' };
+  const first = tick(env);
+  await until(async () => (await executions()).length === 1, 'the handler to begin');
+  first.child.kill('SIGSTOP');
+  // More than once: a renewal that it had sent may come to the server after the lease was over.
+  await until(async () => {
+    await tick(env).ended;
+    return (await test.tock.runs.get(id))?.status === 'failed';
+  }, 'the lease to expire, and the run to be taken back');
+  await test.sql(`update tock.job_runs_live set run_at = tock.now()`);
+  // Only the first may lose its lease, however busy the machine is.
+  const second = tick({ ...env, TOCK_LEASE: '60s' });
+  await until(async () => (await executions()).length === 2, 'the second attempt to begin');
+  first.child.kill('SIGCONT');
+  const ended = await first.ended;
+  expect(ended.stdout).toMatch(/1 lost/);
+  expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', attempts: 2, fence: 2 });
+  await test.sql('insert into public.releases default values');
+  expect((await second.ended).stdout).toMatch(/1 succeeded/);
+  expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { attempt: 2 } });
 });
 
 describe('SIGTERM', () => {
@@ -161,20 +157,18 @@ describe('SIGTERM', () => {
   });
 });
 
-describe('budget', () => {
-  it('ends claiming, not what runs', async () => {
-    const id = await enqueue('hold');
-    // Longer than a busy machine takes to come to the claim.
-    const started = tick({}, ['--budget', '8s', '--concurrency', '1']);
-    await until(async () => (await executions()).length === 1, 'the handler to begin');
-    const later = await enqueue('hold');
-    // The budget had begun before the handler did.
-    await new Promise(resolve => setTimeout(resolve, 8000));
-    await test.sql('insert into public.releases default values');
-    expect((await started.ended).stdout).toMatch(/1 succeeded, stopped early/);
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
-    expect(await test.tock.runs.get(later)).toMatchObject({ status: 'queued' });
-  });
+it('budget ends claiming, not what runs', async () => {
+  const id = await enqueue('hold');
+  // Longer than a busy machine takes to come to the claim.
+  const started = tick({}, ['--budget', '8s', '--concurrency', '1']);
+  await until(async () => (await executions()).length === 1, 'the handler to begin');
+  const later = await enqueue('hold');
+  // The budget had begun before the handler did.
+  await new Promise(resolve => setTimeout(resolve, 8000));
+  await test.sql('insert into public.releases default values');
+  expect((await started.ended).stdout).toMatch(/1 succeeded, stopped early/);
+  expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
+  expect(await test.tock.runs.get(later)).toMatchObject({ status: 'queued' });
 });
 
 describe('an error, in one line', () => {

@@ -76,35 +76,33 @@ describe('a program', () => {
   });
 });
 
-describe('docs/tracing.md', () => {
-  it('has an example that does what it says', async () => {
-    const text = await readFile('docs/tracing.md', 'utf8');
-    const code = /^```ts test\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '';
-    const shown = /^```text\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '';
-    const folder = await mkdtemp(path.join(path.resolve('node_modules'), '.tracing-'));
-    const source = path.join(folder, 'example.ts');
-    await writeFile(source, code);
-    const outfile = path.join(folder, 'example.mjs');
-    await build({
-      entryPoints: [source],
-      outfile,
-      bundle: true,
-      format: 'esm',
-      platform: 'node',
-      packages: 'external',
-      alias: { 'pg-tock': path.resolve('dist/index.js') },
-      external: [path.resolve('dist/index.js')],
-      logLevel: 'silent',
-    });
-    try {
-      const { stdout } = await promisify(execFile)(process.execPath, [outfile], {
-        env: { ...process.env, DATABASE_URL: test.url },
-      });
-      expect(stdout.replaceAll(/[\da-f]{32}/g, '<trace>').replaceAll(/[\da-f]{16}/g, '<span>')).toBe(
-        shown.replaceAll(/[\da-f]{32}/g, '<trace>').replaceAll(/[\da-f]{16}/g, '<span>'),
-      );
-    } finally {
-      await promisify(execFile)('rm', ['-r', folder]);
-    }
+it('docs/tracing.md has an example that does what it says', async () => {
+  const text = await readFile('docs/tracing.md', 'utf8');
+  const code = /^```ts test\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '';
+  const shown = /^```text\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '';
+  const folder = await mkdtemp(path.join(path.resolve('node_modules'), '.tracing-'));
+  const source = path.join(folder, 'example.ts');
+  await writeFile(source, code);
+  const outfile = path.join(folder, 'example.mjs');
+  await build({
+    entryPoints: [source],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    alias: { 'pg-tock': path.resolve('dist/index.js') },
+    external: [path.resolve('dist/index.js')],
+    logLevel: 'silent',
   });
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [outfile], {
+      env: { ...process.env, DATABASE_URL: test.url },
+    });
+    expect(stdout.replaceAll(/[\da-f]{32}/g, '<trace>').replaceAll(/[\da-f]{16}/g, '<span>')).toBe(
+      shown.replaceAll(/[\da-f]{32}/g, '<trace>').replaceAll(/[\da-f]{16}/g, '<span>'),
+    );
+  } finally {
+    await promisify(execFile)('rm', ['-r', folder]);
+  }
 });

@@ -1,7 +1,7 @@
 // Changes to a webhook by real processes: kill -9 between the request and its note, and what an idle tick asks.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { openReceiver } from '../engine/alerts/receiver.js';
 import { openForEach } from '../support/open.js';
 import { startProcess, TICK, writeJobs } from '../support/processes.js';
@@ -36,50 +36,46 @@ const tick = async (env: Record<string, string> = {}) => {
   return ended.stdout;
 };
 
-describe('kill -9 between a request and its note', () => {
-  it('posts that change again, with the same id, and misses none', async () => {
-    await tick();
-    for (let run = 0; run < 3; run++) await test.sql(`select tock.enqueue('charge')`);
-    // The receiver has taken the second, and the process dies before it has read the answer.
-    receiver.answer(response => {
-      if (receiver.posted.length === 2) killed.child.kill('SIGKILL');
-      else response.end('ok');
-    });
-    const killed = start();
-    expect((await killed.ended).signal).toBe('SIGKILL');
-    receiver.answer(response => response.end('ok'));
-    await test.sql(
-      `update tock.job_runs_live set locked_until = now() - interval '1 s' where status = 'running'`,
-    );
-    await tick();
-    await test.sql(`update tock.job_runs_live set run_at = now() where status = 'failed'`);
-    await tick();
-    const ids = receiver.posted.map(({ headers }) => headers['webhook-id']);
-    expect([ids.length, new Set(ids).size]).toEqual([4, 3]);
-    expect(ids[1]).toBe(ids[2]);
-    expect(await test.sql('select position::integer from tock.change_webhooks')).toEqual([{ position: 3 }]);
+it('kill -9 between a request and its note posts that change again, with the same id, and misses none', async () => {
+  await tick();
+  for (let run = 0; run < 3; run++) await test.sql(`select tock.enqueue('charge')`);
+  // The receiver has taken the second, and the process dies before it has read the answer.
+  receiver.answer(response => {
+    if (receiver.posted.length === 2) killed.child.kill('SIGKILL');
+    else response.end('ok');
   });
+  const killed = start();
+  expect((await killed.ended).signal).toBe('SIGKILL');
+  receiver.answer(response => response.end('ok'));
+  await test.sql(
+    `update tock.job_runs_live set locked_until = now() - interval '1 s' where status = 'running'`,
+  );
+  await tick();
+  await test.sql(`update tock.job_runs_live set run_at = now() where status = 'failed'`);
+  await tick();
+  const ids = receiver.posted.map(({ headers }) => headers['webhook-id']);
+  expect([ids.length, new Set(ids).size]).toEqual([4, 3]);
+  expect(ids[1]).toBe(ids[2]);
+  expect(await test.sql('select position::integer from tock.change_webhooks')).toEqual([{ position: 3 }]);
 });
 
-describe('an idle tick', () => {
-  it('asks for webhooks too, and wakes for what is to be delivered', async () => {
-    await tick();
-    const recorder = await openRecorder(test.url);
-    try {
-      expect(await tick({ DATABASE_URL: recorder.url })).toMatch(/nothing due/);
-      expect(recorder.statements()).toEqual([
-        expect.stringMatching(/"areDue"/),
-        expect.stringMatching(/"isIdle"/),
-      ]);
-    } finally {
-      await recorder.close();
-    }
-    // What an operator does is told of by no worker.
-    await test.sql(`select tock.enqueue('charge', run_at => now() + interval '1 h')`);
-    const [run] = await test.tock.runs.list({ job: 'charge' });
-    await test.tock.runs.cancel(run?.id ?? '');
-    await tick();
-    expect(receiver.posted).toHaveLength(1);
-    expect(await tick()).toMatch(/nothing due/);
-  });
+it('an idle tick asks for webhooks too, and wakes for what is to be delivered', async () => {
+  await tick();
+  const recorder = await openRecorder(test.url);
+  try {
+    expect(await tick({ DATABASE_URL: recorder.url })).toMatch(/nothing due/);
+    expect(recorder.statements()).toEqual([
+      expect.stringMatching(/"areDue"/),
+      expect.stringMatching(/"isIdle"/),
+    ]);
+  } finally {
+    await recorder.close();
+  }
+  // What an operator does is told of by no worker.
+  await test.sql(`select tock.enqueue('charge', run_at => now() + interval '1 h')`);
+  const [run] = await test.tock.runs.list({ job: 'charge' });
+  await test.tock.runs.cancel(run?.id ?? '');
+  await tick();
+  expect(receiver.posted).toHaveLength(1);
+  expect(await tick()).toMatch(/nothing due/);
 });

@@ -248,11 +248,9 @@ describe('the outbox of JetStream', () => {
   });
 });
 
-describe('loadPackages', () => {
-  it('names the command that installs what is missing', async () => {
-    await expect(loadPackages('rabbitmq()', ['no-such-client'])).rejects.toMatchObject({
-      code: 'TOCK_BAD_OPTION',
-      message: 'rabbitmq() needs the package no-such-client: npm install no-such-client',
-    });
+it('loadPackages names the command that installs what is missing', async () => {
+  await expect(loadPackages('rabbitmq()', ['no-such-client'])).rejects.toMatchObject({
+    code: 'TOCK_BAD_OPTION',
+    message: 'rabbitmq() needs the package no-such-client: npm install no-such-client',
   });
 });

@@ -55,16 +55,14 @@ describe('the database', () => {
   });
 });
 
-describe('a file of variables', () => {
-  // Node 20 reads --env-file itself, also after the script's name, and may end the process first.
-  it('that cannot be read is a usage error', () => {
-    expect(() => configOfProcess({ envFile: '/nowhere/.env' })).toThrow(
-      expect.objectContaining({
-        code: 'TOCK_BAD_OPTION',
-        message: '--env-file names "/nowhere/.env", which cannot be read',
-      }),
-    );
-  });
+// Node 20 reads --env-file itself, also after the script's name, and may end the process first.
+it('a file of variables that cannot be read is a usage error', () => {
+  expect(() => configOfProcess({ envFile: '/nowhere/.env' })).toThrow(
+    expect.objectContaining({
+      code: 'TOCK_BAD_OPTION',
+      message: '--env-file names "/nowhere/.env", which cannot be read',
+    }),
+  );
 });
 
 describe('the job module', () => {
@@ -89,21 +87,17 @@ describe('the job module', () => {
   });
 });
 
-describe('TOCK_ALLOW_VANISHING', () => {
-  it('is on or off', () => {
-    expect(readConfig({}).allowVanishing).toBe(false);
-    expect(readConfig({ TOCK_ALLOW_VANISHING: 'on' }).allowVanishing).toBe(true);
-    expect(() => readConfig({ TOCK_ALLOW_VANISHING: '1' })).toThrow(/must be on or off/);
-  });
+it('TOCK_ALLOW_VANISHING is on or off', () => {
+  expect(readConfig({}).allowVanishing).toBe(false);
+  expect(readConfig({ TOCK_ALLOW_VANISHING: 'on' }).allowVanishing).toBe(true);
+  expect(() => readConfig({ TOCK_ALLOW_VANISHING: '1' })).toThrow(/must be on or off/);
 });
 
-describe('the dashboard’s address', () => {
-  it('is that of the environment, for links in alerts', () => {
-    expect(readConfig({ TOCK_DASHBOARD_URL: ' https://ops.example.com/tock ' }).dashboardUrl).toBe(
-      'https://ops.example.com/tock',
-    );
-    expect(readConfig({}).dashboardUrl).toBeUndefined();
-  });
+it('the dashboard’s address is that of the environment, for links in alerts', () => {
+  expect(readConfig({ TOCK_DASHBOARD_URL: ' https://ops.example.com/tock ' }).dashboardUrl).toBe(
+    'https://ops.example.com/tock',
+  );
+  expect(readConfig({}).dashboardUrl).toBeUndefined();
 });
 
 describe('a variable', () => {

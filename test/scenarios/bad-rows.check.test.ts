@@ -214,29 +214,27 @@ describe('definitions', () => {
   });
 });
 
-describe('queues', () => {
-  it.each<[string, string, boolean]>([
-    ['a window that is none', `active_window = 'all day'`, true],
-    // A zone that an update of the server's data has taken away, say.
-    ['a zone that the server does not know', `timezone = 'Mars/Phobos'`, false],
-  ])('go on beside one with %s, which is paused with the reason', async (_what, change, isRefused) => {
-    await tock.queues.set('mail', { window: '00:00-23:59' });
-    if (isRefused)
-      await expect(test.sql(`update tock.job_queues set ${change}`)).rejects.toMatchObject({ code: '23514' });
-    await test.sql(dropBounds('job_queues'));
-    await test.sql(`update tock.job_queues set ${change}`);
-    const mail = await tock.enqueue(quick, {}, { queue: 'mail' });
-    const good = await innocents(3);
-    await tock.tick();
-    expect(await statusesOf(good)).toEqual(new Set(['succeeded']));
-    expect(await statusesOf([mail])).toEqual(new Set(['queued']));
-    const [queue] = (await tock.queues.list()).filter(each => each.name === 'mail');
-    expect(queue?.pauseReason).toMatch(/limits cannot be read: .*set them again/);
-    await tock.queues.set('mail', { window: null, timezone: 'UTC' });
-    await tock.queues.resume('mail');
-    await tock.tick();
-    expect(await statusesOf([mail])).toEqual(new Set(['succeeded']));
-  });
+it.each<[string, string, boolean]>([
+  ['a window that is none', `active_window = 'all day'`, true],
+  // A zone that an update of the server's data has taken away, say.
+  ['a zone that the server does not know', `timezone = 'Mars/Phobos'`, false],
+])('queues go on beside one with %s, which is paused with the reason', async (_what, change, isRefused) => {
+  await tock.queues.set('mail', { window: '00:00-23:59' });
+  if (isRefused)
+    await expect(test.sql(`update tock.job_queues set ${change}`)).rejects.toMatchObject({ code: '23514' });
+  await test.sql(dropBounds('job_queues'));
+  await test.sql(`update tock.job_queues set ${change}`);
+  const mail = await tock.enqueue(quick, {}, { queue: 'mail' });
+  const good = await innocents(3);
+  await tock.tick();
+  expect(await statusesOf(good)).toEqual(new Set(['succeeded']));
+  expect(await statusesOf([mail])).toEqual(new Set(['queued']));
+  const [queue] = (await tock.queues.list()).filter(each => each.name === 'mail');
+  expect(queue?.pauseReason).toMatch(/limits cannot be read: .*set them again/);
+  await tock.queues.set('mail', { window: null, timezone: 'UTC' });
+  await tock.queues.resume('mail');
+  await tock.tick();
+  expect(await statusesOf([mail])).toEqual(new Set(['succeeded']));
 });
 
 describe('a constraint of somebody’s own, with which a statement fails for all', () => {

@@ -112,45 +112,6 @@ describe('a clock that was set back', () => {
     expect(await waiting()).toMatchObject([{ scheduledFor: new Date('2026-03-01T18:30:00Z') }]);
   });
 
-  it('does not count an occurrence that has had its run', async () => {
-    await test.tock.schedules.upsert({
-      name: 'four-times',
-      job: 'plain',
-      cron: '*/30 * * * *',
-      remaining: 4,
-    });
-    await leap();
-    await at('17:45:00');
-    await test.tock.schedules.resetCursors();
-    for (const time of ['17:45:01', '18:00:01', '18:30:01', '19:00:01']) await at(time);
-    expect(await executed('four-times')).toEqual(['12:00', '17:30', '18:00', '18:30']);
-  });
-
-  it('says in a dry run what would be reset, and writes nothing', async () => {
-    await leap();
-    await at('12:02:00');
-    const before = await test.sql('select * from tock.job_definitions order by id');
-    const dry = await test.tock.schedules.resetCursors({ names: ['latest'], dryRun: true });
-    expect(dry).toMatchObject([{ definition: 'latest', nextAt: new Date('2026-03-01T12:30:00Z') }]);
-    expect(await test.sql('select * from tock.job_definitions order by id')).toEqual(before);
-    expect(await test.tock.schedules.resetCursors({ names: ['latest'] })).toEqual(dry);
-    expect(await test.tock.schedules.resetCursors()).toMatchObject([
-      { definition: 'all' },
-      { definition: 'none' },
-    ]);
-  });
-
-  it('refuses a name that there is not, and resets nothing then', async () => {
-    await leap();
-    await at('12:02:00');
-    const asked = test.tock.schedules.resetCursors({ names: ['latest', 'lates'] });
-    await expect(asked).rejects.toMatchObject({
-      code: 'TOCK_NOT_FOUND',
-      message: expect.stringMatching(/"lates"/),
-    });
-    expect(await test.tock.schedules.resetCursors()).toHaveLength(3);
-  });
-
   it('leaves the cursor of a definition that was edited by the wrong clock at now', async () => {
     await leap();
     await test.tock.schedules.upsert({ name: 'late', job: 'plain', cron: '*/10 * * * *' });
@@ -162,12 +123,6 @@ describe('a clock that was set back', () => {
     ]);
     // Else dead runs would not count towards pauseOnFailure for six hours.
     expect(await test.sql(`select from tock.job_definitions where resumed_at > tock.now()`)).toEqual([]);
-  });
-
-  it('is no matter for definitions that are up to date', async () => {
-    await at('12:31:00');
-    expect(await test.tock.schedules.resetCursors()).toEqual([]);
-    expect(await executed('latest')).toEqual(['12:00', '12:30'].slice(1));
   });
 
   it('does not hold back a queue with a rate', async () => {

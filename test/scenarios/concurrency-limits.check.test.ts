@@ -40,21 +40,6 @@ const succeeded = async () =>
   )[0]?.count;
 
 describe('a job’s concurrency', () => {
-  it('lets so many run at once under each key, over several workers, and leaves no place behind', async () => {
-    const job = perTenant(2);
-    const hosts = [1, 2, 3].map(() => test.another({ jobs: [job] }));
-    const tenants = ['a', 'b', 'c'];
-    await hosts[0]?.enqueueMany(
-      Array.from({ length: 150 }, (_, index) => ({ job, payload: { tenant: tenants[index % 3] } })),
-    );
-    const daemons = await Promise.all(hosts.map(host => host.start({ concurrency: 20 })));
-    await until(async () => (await succeeded()) === 150, 'all to have run');
-    await Promise.all(daemons.map(daemon => daemon.stop()));
-    expect(Object.fromEntries(most)).toEqual({ a: 2, b: 2, c: 2 });
-    expect(await left()).toEqual([]);
-    expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
-  });
-
   it('passes a slot on to the next run of the key, one at a time and in their order', async () => {
     await test.sql(`
       create table public.passed_on (run_id bigint);
@@ -92,23 +77,6 @@ describe('a job’s concurrency', () => {
     expect(order).toHaveLength(303);
   });
 
-  it('without a key limits the job as a whole, scheduled runs included', async () => {
-    const job = defineJob({
-      name: 'whole',
-      concurrency: { limit: 1 },
-      schedule: { cron: '* * * * *', overlap: 'allow_all', catchup: 'all' },
-      run: () => counted('whole'),
-    });
-    const tock = test.another({ jobs: [job] });
-    await test.setClock('2026-03-01T12:00:30Z');
-    await tock.tick();
-    await test.advance('3m');
-    await tock.enqueueMany([{ job }, { job }]);
-    await tock.tick();
-    expect(most.get('whole')).toBe(1);
-    expect(order).toHaveLength(5);
-  });
-
   it('holds for runs that were enqueued in SQL: they come back with their place, and no attempt is counted', async () => {
     const job = perTenant(1);
     const tock = test.another({ jobs: [job] });
@@ -121,16 +89,6 @@ describe('a job’s concurrency', () => {
     expect(executed).toMatchObject({ deferred: 4, succeeded: 4, failed: 0 });
     expect(most.get('sql')).toBe(1);
     for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
-  });
-
-  it('frees slots that a dead process left behind, and unblocks the runs that waited for them', async () => {
-    const job = perTenant(1);
-    const tock = test.another({ jobs: [job] });
-    const id = await tock.enqueue(job, { tenant: 'a' });
-    await test.sql(`insert into tock.job_slots values ('job:sync/a', 1, 999999, 1)`);
-    await test.sql(`update tock.job_runs_live set blocked_on = 'job:sync/a'`);
-    await tock.tick();
-    expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
   });
 
   it('refuses what is no limit, and a key that is none', async () => {

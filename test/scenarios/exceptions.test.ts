@@ -58,24 +58,6 @@ describe('an occurrence that is skipped', () => {
     expect(await rows()).toEqual(['13:00 succeeded', '14:00 excepted', '15:00 succeeded']);
   });
 
-  it('is on record with who and why, in the audit and with the occurrence', async () => {
-    const anna = test.tock.as({ name: 'anna', via: 'cli', role: 'operate', seesPayloads: true });
-    await anna.schedules.skip('hourly', at('14:00'), { note: 'stocktaking' });
-    expect(await test.tock.audit.list({ action: 'schedules.skip' })).toMatchObject([
-      {
-        operator: 'anna',
-        targets: ['hourly'],
-        details: { occurrence: '2026-03-01T14:00:00Z', note: 'stocktaking' },
-      },
-    ]);
-    await tickAt('14:30');
-    expect(
-      await test.sql('select operator, note, kind from tock.job_exceptions where scheduled_for = $1', [
-        at('14:00'),
-      ]),
-    ).toEqual([{ operator: 'anna', note: 'stocktaking', kind: 'skip' }]);
-  });
-
   it('is skipped once: the same again writes nothing, another note takes its place', async () => {
     await test.tock.schedules.skip('hourly', at('14:00'), { note: 'one' });
     expect(await test.tock.schedules.skip('hourly', at('14:00'))).toMatchObject({
@@ -90,34 +72,12 @@ describe('an occurrence that is skipped', () => {
     expect(await test.tock.audit.list({ action: 'schedules.skip' })).toHaveLength(2);
   });
 
-  it('comes as always if it is restored before its time', { tags: 'check' }, async () => {
-    await test.tock.schedules.skip('hourly', at('14:00'), { note: 'stocktaking' });
-    expect(await test.tock.schedules.restore('hourly', at('14:00'))).toMatchObject({ kind: 'skip' });
-    expect(await test.tock.schedules.exceptions('hourly')).toEqual([]);
-    await tickAt('13:00');
-    await tickAt('14:00');
-    expect(await rows()).toEqual(['13:00 succeeded', '14:00 succeeded']);
-    await expect(test.tock.schedules.restore('hourly', at('15:00'))).rejects.toThrow(
-      /neither skipped nor moved/,
-    );
-  });
-
   it('does not take the run of those before it with it after an outage, under latest', async () => {
     await test.tock.schedules.skip('hourly', at('15:00'));
     expect(await tickAt('15:30')).toMatchObject({ runs: 1, skips: 2 });
     expect(await rows()).toEqual(['13:00 catchup', '14:00 succeeded', '15:00 excepted']);
     const [run] = await test.tock.runs.list({ status: 'succeeded' });
     expect(run).toMatchObject({ occurrenceCount: 2 });
-  });
-
-  it('ends followers as every skipped occurrence does', { tags: 'check' }, async () => {
-    const after = scheduled('after', { after: 'hourly' });
-    const tock = test.another({ jobs: [hourly, plain, after] });
-    await tock.tick();
-    await tock.schedules.skip('hourly', at('13:00'));
-    await tickAt('13:00', tock);
-    await tickAt('14:00', tock);
-    expect(await rows('after')).toEqual(['13:00 chain', '14:00 succeeded']);
   });
 });
 
@@ -147,18 +107,6 @@ describe('an occurrence that is moved', () => {
     expect(keys).toEqual([{ key: expect.stringMatching(/^cron:\d+:2026-03-01T13:00:00Z$/) }]);
   });
 
-  it('runs earlier, before the cursor has come to it, and not again at its own time', {
-    tags: 'check',
-  }, async () => {
-    await test.tock.schedules.move('hourly', at('14:00'), at('12:20'));
-    expect(await nextAt()).toEqual(at('12:20'));
-    await tickAt('12:20');
-    expect(await rows()).toEqual(['14:00 at 12:20 succeeded']);
-    expect(await nextAt()).toEqual(at('13:00'));
-    for (const time of ['13:00', '14:00', '15:00']) await tickAt(time);
-    expect(await rows()).toEqual(['13:00 succeeded', '14:00 at 12:20 succeeded', '15:00 succeeded']);
-  });
-
   it('is moved again until it is due, also when its own time has passed', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
     await tickAt('14:00');
@@ -185,13 +133,6 @@ describe('an occurrence that is moved', () => {
     expect(await rows()).toEqual(['13:00 excepted', '14:00 succeeded', '15:00 succeeded']);
   });
 
-  it('goes to the time of another one: both run', { tags: 'check' }, async () => {
-    await test.tock.schedules.move('hourly', at('13:00'), at('14:00'));
-    await tickAt('13:00');
-    await tickAt('14:00');
-    expect(await rows()).toEqual(['13:00 at 14:00 succeeded', '14:00 succeeded']);
-  });
-
   it('has neither jitter nor a start deadline that counts from its own time', async () => {
     const tock = test.another({
       jobs: [hourly, plain, scheduled('jittery', { cron: '0 * * * *', jitter: '50m', startDeadline: '5m' })],
@@ -200,21 +141,6 @@ describe('an occurrence that is moved', () => {
     await tock.schedules.move('jittery', at('13:00'), at('13:30'));
     await tickAt('13:30', tock);
     expect(await rows('jittery')).toEqual(['13:00 at 13:30 succeeded']);
-  });
-
-  it('is not merged into another one by catch-up, which counts from its new time', {
-    tags: 'check',
-  }, async () => {
-    await test.tock.schedules.move('hourly', at('13:00'), at('14:10'));
-    await tickAt('16:30');
-    expect(await rows()).toEqual(['13:00 at 14:10 succeeded', '15:00 catchup', '16:00 succeeded']);
-    const tock = test.another({
-      jobs: [hourly, plain, scheduled('none', { cron: '0 * * * *', catchup: 'none' })],
-    });
-    await tock.tick();
-    await tock.schedules.move('none', at('18:00'), at('17:10'));
-    await tickAt('17:30', tock);
-    expect(await rows('none')).toEqual(['17:00 catchup', '18:00 catchup']);
   });
 
   it('is decided by the overlap policy when its new time has come', async () => {
@@ -240,24 +166,24 @@ describe('an occurrence that is moved', () => {
   });
 });
 
-describe('a pause', () => {
-  it('leaves out what is moved into it, and what is moved behind it runs', { tags: 'check' }, async () => {
-    await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
-    await test.tock.schedules.move('hourly', at('14:00'), at('17:30'));
-    await test.tock.schedules.skip('hourly', at('15:00'));
-    expect(await test.tock.schedules.pause('hourly')).toBeDefined();
-    expect(await test.tock.schedules.skip('hourly', at('18:00'))).toMatchObject({ isPaused: true });
-    await tickAt('14:30');
-    await test.setClock(at('16:30').toISOString());
-    expect((await test.tock.schedules.resume('hourly')).skipped).toMatchObject({ count: 1 });
-    await tickAt('16:31');
-    expect(await rows()).toEqual(['13:00 paused', '15:00 excepted', '16:00 paused']);
-    expect(await nextAt()).toEqual(at('17:00'));
-    await tickAt('17:30');
-    expect((await rows()).slice(1, 2)).toEqual(['14:00 at 17:30 succeeded']);
-    await tickAt('18:00');
-    expect((await rows()).at(-1)).toBe('18:00 excepted');
-  });
+it('a pause leaves out what is moved into it, and what is moved behind it runs', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
+  await test.tock.schedules.move('hourly', at('14:00'), at('17:30'));
+  await test.tock.schedules.skip('hourly', at('15:00'));
+  expect(await test.tock.schedules.pause('hourly')).toBeDefined();
+  expect(await test.tock.schedules.skip('hourly', at('18:00'))).toMatchObject({ isPaused: true });
+  await tickAt('14:30');
+  await test.setClock(at('16:30').toISOString());
+  expect((await test.tock.schedules.resume('hourly')).skipped).toMatchObject({ count: 1 });
+  await tickAt('16:31');
+  expect(await rows()).toEqual(['13:00 paused', '15:00 excepted', '16:00 paused']);
+  expect(await nextAt()).toEqual(at('17:00'));
+  await tickAt('17:30');
+  expect((await rows()).slice(1, 2)).toEqual(['14:00 at 17:30 succeeded']);
+  await tickAt('18:00');
+  expect((await rows()).at(-1)).toBe('18:00 excepted');
 });
 
 describe('an edit', () => {
@@ -360,35 +286,33 @@ it('a schedule that is removed after an occurrence was moved past it has that on
   expect(await rows('own')).toEqual(['13:00 edited']);
 });
 
-describe('a backfill', () => {
-  it('runs what was skipped, and what was moved to a later time now and not again', {
-    tags: 'check',
-  }, async () => {
-    await test.tock.schedules.skip('hourly', at('13:00'));
-    await test.tock.schedules.move('hourly', at('14:00'), at('15:30'));
-    await tickAt('14:10');
-    const span = { from: at('13:00'), to: at('14:01') };
-    expect(await test.tock.schedules.backfill('hourly', span)).toMatchObject({ made: 2 });
-    for (const time of ['14:10', '15:00', '15:30']) await tickAt(time);
-    expect(await rows()).toEqual([
-      '13:00 excepted',
-      '13:00 at 14:10 succeeded',
-      '14:00 at 14:10 succeeded',
-      '15:00 succeeded',
-    ]);
-  });
+it('a backfill runs what was skipped, and what was moved to a later time now and not again', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.skip('hourly', at('13:00'));
+  await test.tock.schedules.move('hourly', at('14:00'), at('15:30'));
+  await tickAt('14:10');
+  const span = { from: at('13:00'), to: at('14:01') };
+  expect(await test.tock.schedules.backfill('hourly', span)).toMatchObject({ made: 2 });
+  for (const time of ['14:10', '15:00', '15:30']) await tickAt(time);
+  expect(await rows()).toEqual([
+    '13:00 excepted',
+    '13:00 at 14:10 succeeded',
+    '14:00 at 14:10 succeeded',
+    '15:00 succeeded',
+  ]);
 });
 
-describe('a clock that was ahead, and is set right', () => {
-  it('records a skip again, and makes a moved run once', { tags: 'check' }, async () => {
-    await test.tock.schedules.skip('hourly', at('14:00'));
-    await test.tock.schedules.move('hourly', at('15:00'), at('13:30'));
-    await tickAt('20:30');
-    await test.setClock(at('12:10').toISOString());
-    await test.tock.schedules.resetCursors();
-    for (const time of ['13:00', '13:30', '14:00', '15:00', '16:00']) await tickAt(time);
-    const made = await rows();
-    expect(made.filter(row => row.startsWith('14:00'))).toContain('14:00 excepted');
-    expect(made.filter(row => row.startsWith('15:00'))).toEqual(['15:00 at 13:30 succeeded']);
-  });
+it('a clock that was ahead, and is set right records a skip again, and makes a moved run once', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.skip('hourly', at('14:00'));
+  await test.tock.schedules.move('hourly', at('15:00'), at('13:30'));
+  await tickAt('20:30');
+  await test.setClock(at('12:10').toISOString());
+  await test.tock.schedules.resetCursors();
+  for (const time of ['13:00', '13:30', '14:00', '15:00', '16:00']) await tickAt(time);
+  const made = await rows();
+  expect(made.filter(row => row.startsWith('14:00'))).toContain('14:00 excepted');
+  expect(made.filter(row => row.startsWith('15:00'))).toEqual(['15:00 at 13:30 succeeded']);
 });

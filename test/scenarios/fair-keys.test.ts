@@ -305,28 +305,28 @@ describe('ctx.closeUntil', () => {
   });
 });
 
-describe('a queue that is shared by a key', () => {
-  it('is set, shown and unset; what is enqueued already stays as it is', { tags: 'check' }, async () => {
-    await test.tock.enqueue(plain, { tenant: 'a' });
-    const queue = await test.tock.queues.set('plain', { fair: '$.tenant' });
-    expect(queue.fair).toEqual({ path: '$.tenant', limit: null, rate: null });
-    await test.tock.enqueue(plain, { tenant: 'a' });
-    expect(await test.sql('select slot_keys from tock.job_runs order by id')).toEqual([
-      { slot_keys: null },
-      { slot_keys: ['~plain//a'] },
-    ]);
-    const limit = { key: '$.tenant', limit: 2, rate: { limit: 5, per: '1s' } } as const;
-    expect((await test.tock.queues.set('plain', { fair: limit })).fair).toEqual({
-      path: '$.tenant',
-      limit: 2,
-      rate: { limit: 5, perMs: 1000, burst: 5 },
-    });
-    expect((await test.tock.queues.set('plain', { fair: null })).fair).toBeNull();
-    await tick();
-    expect(started).toEqual(['a', 'a']);
-    await expect(test.tock.queues.set('plain', { fair: 'tenant' })).rejects.toThrow(
-      'fair.key "tenant" is not a path',
-    );
-    expect(await test.sql('select action from tock.audit')).toHaveLength(3);
+it('a queue that is shared by a key is set, shown and unset; what is enqueued already stays as it is', {
+  tags: 'check',
+}, async () => {
+  await test.tock.enqueue(plain, { tenant: 'a' });
+  const queue = await test.tock.queues.set('plain', { fair: '$.tenant' });
+  expect(queue.fair).toEqual({ path: '$.tenant', limit: null, rate: null });
+  await test.tock.enqueue(plain, { tenant: 'a' });
+  expect(await test.sql('select slot_keys from tock.job_runs order by id')).toEqual([
+    { slot_keys: null },
+    { slot_keys: ['~plain//a'] },
+  ]);
+  const limit = { key: '$.tenant', limit: 2, rate: { limit: 5, per: '1s' } } as const;
+  expect((await test.tock.queues.set('plain', { fair: limit })).fair).toEqual({
+    path: '$.tenant',
+    limit: 2,
+    rate: { limit: 5, perMs: 1000, burst: 5 },
   });
+  expect((await test.tock.queues.set('plain', { fair: null })).fair).toBeNull();
+  await tick();
+  expect(started).toEqual(['a', 'a']);
+  await expect(test.tock.queues.set('plain', { fair: 'tenant' })).rejects.toThrow(
+    'fair.key "tenant" is not a path',
+  );
+  expect(await test.sql('select action from tock.audit')).toHaveLength(3);
 });

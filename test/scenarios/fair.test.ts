@@ -78,21 +78,4 @@ describe('fair keys', () => {
       { job: 'send', slot_keys: ['~mail//b'], slot_limits: [1] },
     ]);
   });
-
-  it('may start only as often as their rate allows', { tags: 'check' }, async () => {
-    await share(', null, 2, 1000, 3');
-    await enqueue('a', 10);
-    await enqueue('b', 2);
-    await drain();
-    expect(started.sort()).toEqual(['a', 'a', 'a', 'b', 'b']);
-    await test.advance('1s');
-    await drain();
-    expect(started.filter(key => key === 'a')).toHaveLength(5);
-    await test.advance('3s');
-    await drain();
-    expect(started.filter(key => key === 'a')).toHaveLength(8);
-    await test.advance('1s');
-    await drain();
-    expect(started.filter(key => key === 'a')).toHaveLength(10);
-  });
 });

@@ -435,35 +435,33 @@ describe('what is no flow', () => {
   });
 });
 
-describe('ctx.parents', () => {
-  it('refuses outputs that are too large to read at once, which its handler can read in pages', {
-    tags: 'check',
-  }, async () => {
-    const text = 'x'.repeat(1024 * 1024 - 2);
-    const names = Array.from({ length: 9 }, (_, n) => `n${n}`);
-    let caught: unknown;
-    let count = 0;
-    const large = defineJob({ name: 'large', run: () => text });
-    const reads = defineJob({
-      name: 'reads',
-      async run(ctx) {
-        try {
-          void (ctx.parents['n0'] as EndedRun).output;
-        } catch (error) {
-          caught = error;
-        }
-        for await (const { output } of ctx.group.results()) count += (output as string).length;
-        return ctx.parents['n3']?.status;
-      },
-    });
-    const tock = test.another({ jobs: [large, reads] });
-    const { last } = await tock.enqueueFlow({
-      ...Object.fromEntries(names.map(name => [name, { job: large }])),
-      last: { job: reads, after: names },
-    } as { last: { job: typeof reads } });
-    while ((await tock.tick()).executed.claimed > 0);
-    expect((await tock.runs.get(last))?.output).toBe('succeeded');
-    expect(caught).toMatchObject({ code: 'TOCK_BAD_STATE' });
-    expect(count).toBe(9 * text.length);
+it('ctx.parents refuses outputs that are too large to read at once, which its handler can read in pages', {
+  tags: 'check',
+}, async () => {
+  const text = 'x'.repeat(1024 * 1024 - 2);
+  const names = Array.from({ length: 9 }, (_, n) => `n${n}`);
+  let caught: unknown;
+  let count = 0;
+  const large = defineJob({ name: 'large', run: () => text });
+  const reads = defineJob({
+    name: 'reads',
+    async run(ctx) {
+      try {
+        void (ctx.parents['n0'] as EndedRun).output;
+      } catch (error) {
+        caught = error;
+      }
+      for await (const { output } of ctx.group.results()) count += (output as string).length;
+      return ctx.parents['n3']?.status;
+    },
   });
+  const tock = test.another({ jobs: [large, reads] });
+  const { last } = await tock.enqueueFlow({
+    ...Object.fromEntries(names.map(name => [name, { job: large }])),
+    last: { job: reads, after: names },
+  } as { last: { job: typeof reads } });
+  while ((await tock.tick()).executed.claimed > 0);
+  expect((await tock.runs.get(last))?.output).toBe('succeeded');
+  expect(caught).toMatchObject({ code: 'TOCK_BAD_STATE' });
+  expect(count).toBe(9 * text.length);
 });

@@ -156,20 +156,6 @@ describe('while everything is frozen', () => {
     expect(await statusOf(tock, other)).toBe('queued');
   });
 
-  it('ticks find nothing to do, and say so', { tags: 'check' }, async () => {
-    const { tock } = test;
-    await tock.enqueue('plain', { n: 1 });
-    await tock.freeze(MAINTENANCE);
-    await test.advance('3m');
-    await tock.tick();
-    expect((await tock.status()).ticks[0]?.at).toEqual(new Date('2026-03-01T12:03:30Z'));
-    const health = await tock.health();
-    expect(health.sentences[0]).toMatchObject({ level: 'warning', code: 'frozen', command: 'tock thaw' });
-    expect(health.sentences[0]?.text).toMatch(
-      /^Everything is frozen until 2026-03-01T12:20:00Z by .*: maintenance$/,
-    );
-  });
-
   it('alerts are delivered', async () => {
     const { tock } = test;
     await tock.freeze(MAINTENANCE);

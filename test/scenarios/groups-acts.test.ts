@@ -99,23 +99,6 @@ describe('a group', () => {
     });
   });
 
-  it('retries the others where one cannot be live again', { tags: 'check' }, async () => {
-    broken.add(0).add(1);
-    const { id, runs } = await test.tock.enqueueGroup(
-      [
-        { job: part, payload: { n: 0 }, key: 'k', unique: 'live' },
-        { job: part, payload: { n: 1 } },
-      ],
-      { then: { job: total } },
-    );
-    await drain();
-    await test.tock.enqueue(part, { n: 7 }, { key: 'k', unique: 'live', delay: '1d' });
-    expect(await test.tock.retryGroup(id, { attempts: 2 })).toMatchObject({
-      done: 1,
-      failed: [{ id: runs[0], code: 'TOCK_BAD_STATE' }],
-    });
-  });
-
   it('is cancelled as one act, and its join with it', { tags: 'check' }, async () => {
     const { id, runs } = await enqueue(1200, { delay: '1d' });
     expect(await test.tock.cancelGroup(runs[7] ?? '', { reason: 'wrong month' })).toEqual({

@@ -38,12 +38,7 @@ const results = defineJob({
     return all;
   },
 });
-const asks = defineJob({
-  name: 'asks',
-  payload: z.object({ id: z.string() }),
-  run: async (ctx, { id }) => (await ctx.waitForRuns([id]))[0].output as { sum: number },
-});
-const test = openOnce(() => openTestTock([part, total, results, asks]));
+const test = openOnce(() => openTestTock([part, total, results]));
 beforeEach(() => {
   broken.clear();
   joins = 0;
@@ -128,16 +123,6 @@ describe('a group', () => {
       id: empty.id,
       runs: [],
       isNew: false,
-    });
-  });
-
-  it('may be waited for by another run', { tags: 'check' }, async () => {
-    const group = await test.tock.enqueueGroup(members(3), { then: { job: total } });
-    const id = await test.tock.enqueue(asks, { id: group.id });
-    await drain();
-    expect(await test.tock.runs.get(id)).toMatchObject({
-      status: 'succeeded',
-      output: { sum: 3, failed: [] },
     });
   });
 

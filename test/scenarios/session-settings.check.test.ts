@@ -136,22 +136,20 @@ beforeAll(async () => {
   usual = await said(() => ({}));
 });
 
-describe('a session set to', () => {
-  it.each([
-    ['datestyle', 'German'],
-    ['datestyle', 'SQL, DMY'],
-    ['datestyle', 'Postgres, MDY'],
-    ['intervalstyle', 'sql_standard'],
-    ['bytea_output', 'escape'],
-    ['extra_float_digits', '-2'],
-    ['timezone', 'Asia/Kolkata'],
-    ['search_path', 'nowhere'],
-    ['quote_all_identifiers', 'on'],
-    ['transform_null_equals', 'on'],
-    ['default_transaction_isolation', 'serializable'],
-  ])('%s = %s does and says the same', async (name, value) => {
-    expect(await said(withSetting(name, value))).toEqual(usual);
-  });
+it.each([
+  ['datestyle', 'German'],
+  ['datestyle', 'SQL, DMY'],
+  ['datestyle', 'Postgres, MDY'],
+  ['intervalstyle', 'sql_standard'],
+  ['bytea_output', 'escape'],
+  ['extra_float_digits', '-2'],
+  ['timezone', 'Asia/Kolkata'],
+  ['search_path', 'nowhere'],
+  ['quote_all_identifiers', 'on'],
+  ['transform_null_equals', 'on'],
+  ['default_transaction_isolation', 'serializable'],
+])('a session set to %s = %s does and says the same', async (name, value) => {
+  expect(await said(withSetting(name, value))).toEqual(usual);
 });
 
 describe('a pool of an app whose own parsers', () => {

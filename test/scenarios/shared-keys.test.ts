@@ -1,5 +1,5 @@
 // Engine: one key, runs in several queues. A free slot reaches every queue that can use it, whatever waits before it.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type AnyJob, defineJob } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
@@ -58,32 +58,33 @@ async function fourWait(queues?: readonly string[]) {
   return { tock, job, holding };
 }
 
-describe('a slot that becomes free reaches the run of an open queue', () => {
-  it.each<[string, () => Promise<unknown>, (() => Promise<unknown>)?]>([
-    ['is paused', () => test.tock.queues.pause('night'), () => test.tock.queues.resume('night')],
-    [
-      'is outside of its hours',
-      () => test.tock.queues.set('night', { window: '12:01-13:00', timezone: 'UTC' }),
-      () => test.advance('1m'),
-    ],
-    [
-      'has used up its rate',
-      async () => {
-        await test.tock.queues.set('night', { rate: { count: 60, per: '1m' } });
-        await test.sql(`update tock.job_queues set rate_next_at = tock.now() + interval '1 second'`);
-      },
-      () => test.tock.queues.set('night', { rate: null }),
-    ],
-    [
-      'is full',
-      async () => {
-        await test.tock.queues.set('night', { concurrency: 1 });
-        await test.sql(`insert into tock.job_slots values ('queue:night', 1, 999999, 1)`);
-      },
-      () => test.sql(`delete from tock.job_slots where run_id = 999999`),
-    ],
-    ['is served by nobody', async () => undefined],
-  ])('while a queue that waits before it %s', async (what, close, reopen = async () => undefined) => {
+it.each<[string, () => Promise<unknown>, (() => Promise<unknown>)?]>([
+  ['is paused', () => test.tock.queues.pause('night'), () => test.tock.queues.resume('night')],
+  [
+    'is outside of its hours',
+    () => test.tock.queues.set('night', { window: '12:01-13:00', timezone: 'UTC' }),
+    () => test.advance('1m'),
+  ],
+  [
+    'has used up its rate',
+    async () => {
+      await test.tock.queues.set('night', { rate: { count: 60, per: '1m' } });
+      await test.sql(`update tock.job_queues set rate_next_at = tock.now() + interval '1 second'`);
+    },
+    () => test.tock.queues.set('night', { rate: null }),
+  ],
+  [
+    'is full',
+    async () => {
+      await test.tock.queues.set('night', { concurrency: 1 });
+      await test.sql(`insert into tock.job_slots values ('queue:night', 1, 999999, 1)`);
+    },
+    () => test.sql(`delete from tock.job_slots where run_id = 999999`),
+  ],
+  ['is served by nobody', async () => undefined],
+])(
+  'a slot that becomes free reaches the run of an open queue while a queue that waits before it %s',
+  async (what, close, reopen = async () => undefined) => {
     const { tock, holding } = await fourWait(what === 'is served by nobody' ? ['office'] : undefined);
     await close();
     release();
@@ -95,23 +96,21 @@ describe('a slot that becomes free reaches the run of an open queue', () => {
     await tock.tick();
     expect(order).toEqual(['holder', 'd1', 'n1', 'n2', 'n3']);
     expect(await test.sql('select from tock.job_slots')).toEqual([]);
-  });
-});
+  },
+);
 
-describe('a closed queue', () => {
-  it('has one run for each free slot unblocked, however often slots become free elsewhere', {
-    tags: 'check',
-  }, async () => {
-    const { tock, job, holding } = await fourWait();
-    await tock.queues.pause('night');
-    release();
-    await holding;
-    for (let turn = 0; turn < 5; turn++) {
-      // Nobody passes a slot on where nobody waits in an open queue.
-      await tock.enqueueMany([{ job, payload: 'more', queue: 'office' }]);
-      await tock.tick();
-    }
-    expect(order).toHaveLength(7);
-    expect(await waiting('night')).toEqual({ blocked: 2, claimable: 1 });
-  });
+it('a closed queue has one run for each free slot unblocked, however often slots become free elsewhere', {
+  tags: 'check',
+}, async () => {
+  const { tock, job, holding } = await fourWait();
+  await tock.queues.pause('night');
+  release();
+  await holding;
+  for (let turn = 0; turn < 5; turn++) {
+    // Nobody passes a slot on where nobody waits in an open queue.
+    await tock.enqueueMany([{ job, payload: 'more', queue: 'office' }]);
+    await tock.tick();
+  }
+  expect(order).toHaveLength(7);
+  expect(await waiting('night')).toEqual({ blocked: 2, claimable: 1 });
 });

@@ -68,32 +68,6 @@ describe('a shifted schedule', () => {
     ]);
   });
 
-  it('is caught up as any other: what falls together counts as one', { tags: 'check' }, async () => {
-    await make({ catchup: 'latest' });
-    await tickAt('2027-04-01T12:00:00Z');
-    // The 25th, 30th and 31st of March, and the 1st of April.
-    expect(await runs()).toEqual(['03-31T07:00 skipped catchup of 3', '04-01T07:00 succeeded of 4']);
-  });
-
-  it('runs each on its own under catchup all', { tags: 'check' }, async () => {
-    await make({ catchup: 'all', catchupWindow: '30d', overlap: 'allow_all' });
-    await tickAt('2027-03-31T12:00:00Z');
-    expect(await runs()).toEqual(['03-25T08:00 succeeded', '03-30T07:00 succeeded', '03-31T07:00 succeeded']);
-  });
-
-  it('follows an edit of its calendar: the future moves, and the edit says so', {
-    tags: 'check',
-  }, async () => {
-    await make({});
-    await tickAt('2027-03-25T12:00:00Z');
-    const edit = await test.tock.calendars.set('easter', { dates: ['2027-03-29', '2027-03-30'] });
-    // Friday comes back; the 30th moves to the 31st, which has one of its own.
-    expect(edit.definitions).toEqual([{ definition: 'daily', removed: 1, added: 1, isComplete: true }]);
-    expect((await find())?.nextAt).toEqual(new Date('2027-03-26T08:00:00Z'));
-    for (const day of ['26', '27', '29', '30', '31']) await tickAt(`2027-03-${day}T12:00:00Z`);
-    expect(await runs()).toEqual(['03-25T08:00 succeeded', '03-26T08:00 succeeded', '03-31T07:00 succeeded']);
-  });
-
   it('moves what has run too, where an edit excludes its day afterwards, and says so before', {
     tags: 'check',
   }, async () => {
@@ -170,20 +144,20 @@ describe('business days', () => {
   });
 });
 
-describe('every second week at a local time', () => {
-  it('runs there, keeps its anchor through an edit, and is proved', { tags: 'check' }, async () => {
-    await test.tock.schedules.upsert({
-      name: 'fortnightly',
-      job: work,
-      every: '2w',
-      anchor: '2027-03-15T09:00',
-      timezone: 'Europe/Berlin',
-    });
-    for (const day of ['03-29', '04-05', '04-12']) await tickAt(`2027-${day}T07:00:00Z`);
-    expect(await runs('fortnightly')).toEqual(['03-29T07:00 succeeded', '04-12T07:00 succeeded']);
-    expect(await find('fortnightly')).toMatchObject({ everyMs: 1_209_600_000, anchor: '2027-03-15T09:00' });
-    expect(JSON.stringify(await test.tock.why('fortnightly', '2027-04-05T09:00'))).toContain(
-      'is not an occurrence',
-    );
+it('every second week at a local time runs there, keeps its anchor through an edit, and is proved', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.upsert({
+    name: 'fortnightly',
+    job: work,
+    every: '2w',
+    anchor: '2027-03-15T09:00',
+    timezone: 'Europe/Berlin',
   });
+  for (const day of ['03-29', '04-05', '04-12']) await tickAt(`2027-${day}T07:00:00Z`);
+  expect(await runs('fortnightly')).toEqual(['03-29T07:00 succeeded', '04-12T07:00 succeeded']);
+  expect(await find('fortnightly')).toMatchObject({ everyMs: 1_209_600_000, anchor: '2027-03-15T09:00' });
+  expect(JSON.stringify(await test.tock.why('fortnightly', '2027-04-05T09:00'))).toContain(
+    'is not an occurrence',
+  );
 });

@@ -162,31 +162,29 @@ describe('ctx.sleep', () => {
   });
 });
 
-describe('a scheduled run that waits', () => {
-  it('keeps the turn of its definition, of which the doctor warns where it waits past the next occurrence', {
-    tags: 'check',
-  }, async () => {
-    const daily = defineJob({
-      name: 'daily',
-      schedule: { cron: '0 13 * * *', timezone: 'UTC' },
-      run: ctx => ctx.sleep('two days', '2d'),
-    });
-    const tock = test.another({ jobs: [trial, wrong, daily] });
-    await tock.tick();
-    const waits = async () => (await tock.doctor()).checks.find(({ code }) => code === 'waits');
-    expect(await waits()).toMatchObject({ level: 'ok' });
-    await test.advance('1h');
-    await tock.tick();
-    expect(await waits()).toMatchObject({
-      level: 'warning',
-      text: expect.stringContaining('daily (overlap: skip)'),
-    });
-    await test.advance('24h');
-    await tock.tick();
-    expect(await tock.runs.list({ job: 'daily' })).toMatchObject([
-      { status: 'skipped', skipReason: 'overlap' },
-      { status: 'queued' },
-    ]);
-    await test.setClock(NOON);
+it('a scheduled run that waits keeps the turn of its definition, of which the doctor warns where it waits past the next occurrence', {
+  tags: 'check',
+}, async () => {
+  const daily = defineJob({
+    name: 'daily',
+    schedule: { cron: '0 13 * * *', timezone: 'UTC' },
+    run: ctx => ctx.sleep('two days', '2d'),
   });
+  const tock = test.another({ jobs: [trial, wrong, daily] });
+  await tock.tick();
+  const waits = async () => (await tock.doctor()).checks.find(({ code }) => code === 'waits');
+  expect(await waits()).toMatchObject({ level: 'ok' });
+  await test.advance('1h');
+  await tock.tick();
+  expect(await waits()).toMatchObject({
+    level: 'warning',
+    text: expect.stringContaining('daily (overlap: skip)'),
+  });
+  await test.advance('24h');
+  await tock.tick();
+  expect(await tock.runs.list({ job: 'daily' })).toMatchObject([
+    { status: 'skipped', skipReason: 'overlap' },
+    { status: 'queued' },
+  ]);
+  await test.setClock(NOON);
 });

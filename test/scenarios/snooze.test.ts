@@ -235,23 +235,3 @@ describe('a run that is snoozed', () => {
     await test.setClock(NOON);
   });
 });
-
-describe('a run that has begun and waits', () => {
-  it('is not changed by what is enqueued under its key to replace it: it ends cancelled, and a new run takes its place', {
-    tags: 'check',
-  }, async () => {
-    const options = { key: 'poll', unique: 'live', replace: true } as const;
-    const first = await test.tock.enqueue(poll, { times: 1 }, options);
-    await test.tock.tick();
-    expect(await test.tock.runs.get(first)).toMatchObject({ status: 'queued', snoozes: 1 });
-    const second = await test.tock.enqueue(poll, { times: 0 }, options);
-    expect(second).not.toBe(first);
-    expect(await test.tock.runs.get(first)).toMatchObject({
-      status: 'cancelled',
-      skipReason: `replaced by run ${second}`,
-      payload: { times: 1 },
-    });
-    await test.tock.tick();
-    expect(await test.tock.runs.get(second)).toMatchObject({ status: 'succeeded', output: { snoozes: 0 } });
-  });
-});

@@ -64,7 +64,14 @@ const ENDS: [string, string, End][] = [
   ['the last failure', 'dead', id => finalize(id, outcome('exhaust', { error: boom }))],
   ['a handler that cancels', 'cancelled', id => finalize(id, outcome('withdraw'))],
   ['a start that is too late', 'skipped', id => finalize(id, outcome('expire', { skipReason: 'deadline' }))],
-  ['a failure with attempts left', 'cancelled', id => finalize(id, outcome('fail', { error: boom }))],
+  [
+    'a failure with attempts left',
+    'cancelled',
+    async id => {
+      await finalize(id, outcome('fail', { error: boom }));
+      expect(await test.tock.runs.get(id)).toMatchObject({ errors: [{ message: 'boom', attempt: 1 }] });
+    },
+  ],
   ['a worker that gives it back', 'cancelled', id => finalize(id, outcome('release'))],
   [
     'a worker that defers it',
@@ -155,14 +162,12 @@ describe.each(ENDS)('%s', (_, status, end) => {
   });
 });
 
-describe('a row that somebody deletes', () => {
-  it('starts the successor, as any end does', async () => {
-    const id = await begin();
-    const successor = await left();
-    await test.sql('delete from tock.job_runs where id = $1', [id]);
-    expect(await test.sql('select from tock.job_runs where id = $1', [id])).toEqual([]);
-    await expectStarted(successor);
-  });
+it('a row that somebody deletes starts the successor, as any end does', async () => {
+  const id = await begin();
+  const successor = await left();
+  await test.sql('delete from tock.job_runs where id = $1', [id]);
+  expect(await test.sql('select from tock.job_runs where id = $1', [id])).toEqual([]);
+  await expectStarted(successor);
 });
 
 describe('a caller whose transaction is open', () => {
@@ -227,15 +232,13 @@ describe('an end whose transaction is open', () => {
   });
 });
 
-describe('what is not used', () => {
-  it('costs nothing: the end of a run without a live key calls nothing', async () => {
-    const plain = await test.tock.enqueue(sync, 'old');
-    const keyed = await test.tock.enqueue(sync, 'old', { key: 'k', unique: 'live' });
-    const plan = async (id: string) =>
-      JSON.stringify(
-        await test.sql(`explain (analyze, costs off) delete from tock.job_runs_live where id = ${id}`),
-      );
-    expect(await plan(plain)).not.toContain('start_successor');
-    expect(await plan(keyed)).toContain('start_successor');
-  });
+it('what is not used costs nothing: the end of a run without a live key calls nothing', async () => {
+  const plain = await test.tock.enqueue(sync, 'old');
+  const keyed = await test.tock.enqueue(sync, 'old', { key: 'k', unique: 'live' });
+  const plan = async (id: string) =>
+    JSON.stringify(
+      await test.sql(`explain (analyze, costs off) delete from tock.job_runs_live where id = ${id}`),
+    );
+  expect(await plan(plain)).not.toContain('start_successor');
+  expect(await plan(keyed)).toContain('start_successor');
 });

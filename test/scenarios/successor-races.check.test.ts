@@ -155,21 +155,19 @@ describe(`${KEYS} keys, ${CALLERS} callers and ${WORKERS.length} workers at once
   });
 });
 
-describe('forty callers of a key that is running', () => {
-  it('leave one successor, and its worker ends it all the same', async () => {
-    const id = await test.tock.enqueue(sync, 'old', { key: 'hot', unique: 'live' });
-    const [workerId = ''] = WORKERS;
-    await claimFreeRuns(database, { limit: 1, workerId, leaseMs: 60_000, queues: null });
-    const hosts = [test.tock, test.another(), test.another(), test.another()];
-    const calls = Promise.all(
-      Array.from({ length: 40 }, (_, index) =>
-        (hosts[index % 4] ?? test.tock).enqueue(sync, index, { key: 'hot', unique: 'live', replace: true }),
-      ),
-    );
-    const finalized = await finalizeRuns(database, [{ id, fence: 1, outcome: ended('succeed') }], workerId);
-    expect(finalized.failed).toEqual([]);
-    expect(new Set(await calls).size).toBe(1);
-    const waiting = await test.sql(`select id from tock.job_runs_live where live_key = 'hot'`);
-    expect(waiting).toEqual([{ id: (await calls)[0] }]);
-  });
+it('forty callers of a key that is running leave one successor, and its worker ends it all the same', async () => {
+  const id = await test.tock.enqueue(sync, 'old', { key: 'hot', unique: 'live' });
+  const [workerId = ''] = WORKERS;
+  await claimFreeRuns(database, { limit: 1, workerId, leaseMs: 60_000, queues: null });
+  const hosts = [test.tock, test.another(), test.another(), test.another()];
+  const calls = Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      (hosts[index % 4] ?? test.tock).enqueue(sync, index, { key: 'hot', unique: 'live', replace: true }),
+    ),
+  );
+  const finalized = await finalizeRuns(database, [{ id, fence: 1, outcome: ended('succeed') }], workerId);
+  expect(finalized.failed).toEqual([]);
+  expect(new Set(await calls).size).toBe(1);
+  const waiting = await test.sql(`select id from tock.job_runs_live where live_key = 'hot'`);
+  expect(waiting).toEqual([{ id: (await calls)[0] }]);
 });

@@ -46,21 +46,6 @@ describe('tock.enqueue', () => {
     expect(await enqueue(5, `'k'`)).not.toBe(await enqueue(6, `'k', unique_live => true`));
   });
 
-  it('with replace is executed last, as from the library', { tags: 'check' }, async () => {
-    const id = await test.tock.enqueue(sync, 1, { key: 'k', unique: 'live' });
-    const replace = `'k', unique_live => true, replace => true`;
-    expect(await enqueue(2, replace)).toBe(id);
-    let left = '';
-    meanwhile = async () => {
-      left = await enqueue(3, replace);
-      expect(await test.tock.enqueue(sync, 4, { key: 'k', unique: 'live', replace: true })).toBe(left);
-      expect(await enqueue(5, replace)).toBe(left);
-    };
-    await test.tock.tick();
-    expect(seen).toEqual([2, 5]);
-    expect(left).not.toBe(id);
-  });
-
   it('with debounce starts so long after the last call, at the latest ten times as long after the first', async () => {
     const id = await enqueue(0, `'k', debounce => '10 s'`);
     const due = async () => (await test.tock.runs.get(id))?.runAt.toISOString().slice(11, 19);

@@ -52,29 +52,25 @@ async function whileRunning<T>(meanwhile: () => Promise<T>, end: typeof work = (
   return result as T;
 }
 
-describe('enqueue with details', () => {
-  it('says what became of the call, and without them gives the id as before', async () => {
-    expect(await enqueue(1, {})).toEqual({ id: '1', isNew: true, isReplaced: false });
-    expect(await enqueue(2, live)).toEqual({ id: '2', isNew: true, isReplaced: false });
-    expect(await enqueue(3, live)).toEqual({ id: '2', isNew: false, isReplaced: false });
-    expect(await enqueue(4)).toEqual({ id: '2', isNew: false, isReplaced: true });
-    expect(await test.tock.enqueue(sync, 5, replace)).toBe('2');
-    expect(await runOf('2')).toMatchObject({ payload: 5 });
-  });
+it('enqueue with details says what became of the call, and without them gives the id as before', async () => {
+  expect(await enqueue(1, {})).toEqual({ id: '1', isNew: true, isReplaced: false });
+  expect(await enqueue(2, live)).toEqual({ id: '2', isNew: true, isReplaced: false });
+  expect(await enqueue(3, live)).toEqual({ id: '2', isNew: false, isReplaced: false });
+  expect(await enqueue(4)).toEqual({ id: '2', isNew: false, isReplaced: true });
+  expect(await test.tock.enqueue(sync, 5, replace)).toBe('2');
+  expect(await runOf('2')).toMatchObject({ payload: 5 });
 });
 
-describe('a call that replaces, while the run of the key is queued', () => {
-  it('gives it all that the call says, and wakes what executes it', async () => {
-    const { id } = await enqueue(1);
-    const again = await enqueue(2, { ...replace, queue: 'slow', priority: 4, maxAttempts: 7, delay: '5m' });
-    expect(again).toEqual({ id, isNew: false, isReplaced: true });
-    expect(await runOf(id)).toMatchObject({
-      payload: 2,
-      queue: 'slow',
-      priority: 4,
-      maxAttempts: 7,
-      runAt: new Date('2026-03-01T12:05:00Z'),
-    });
+it('a call that replaces, while the run of the key is queued gives it all that the call says, and wakes what executes it', async () => {
+  const { id } = await enqueue(1);
+  const again = await enqueue(2, { ...replace, queue: 'slow', priority: 4, maxAttempts: 7, delay: '5m' });
+  expect(again).toEqual({ id, isNew: false, isReplaced: true });
+  expect(await runOf(id)).toMatchObject({
+    payload: 2,
+    queue: 'slow',
+    priority: 4,
+    maxAttempts: 7,
+    runAt: new Date('2026-03-01T12:05:00Z'),
   });
 });
 
@@ -253,9 +249,12 @@ describe('a run that has begun and waits for another attempt', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('ends likewise when it was given back, though the attempt does not count', async () => {
+  it.each([
+    ['was given back', 'releases = 1'],
+    ['was snoozed', 'began_at = tock.now()'],
+  ])('ends likewise when it %s, though the attempt does not count', async (_, set) => {
     const { id } = await enqueue(1);
-    await test.sql(`update tock.job_runs_live set releases = 1, fence = 1, started_at = tock.now()`);
+    await test.sql(`update tock.job_runs_live set ${set}, fence = 1, started_at = tock.now()`);
     const next = await enqueue(2);
     expect(await runOf(id)).toMatchObject({
       status: 'cancelled',
@@ -269,17 +268,6 @@ describe('a run that has begun and waits for another attempt', () => {
     const { id } = await enqueue(1);
     await test.sql(`update tock.job_runs_live set fence = 1, started_at = tock.now()`);
     expect(await enqueue(2)).toEqual({ id, isNew: false, isReplaced: true });
-  });
-
-  it('ends when an attempt fails that already has a successor, with the error', async () => {
-    const { id } = await enqueue(1);
-    const next = await whileRunning(async () => await enqueue(2), boom);
-    expect(seen).toEqual([1, 2]);
-    expect(await runOf(id)).toMatchObject({
-      status: 'cancelled',
-      skipReason: `replaced by run ${next.id}`,
-      errors: [{ message: 'boom', attempt: 1 }],
-    });
   });
 
   it('stays the way it was for a call that does not replace', async () => {

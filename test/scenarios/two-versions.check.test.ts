@@ -204,41 +204,11 @@ describe('a run of a job that a worker does not know', () => {
     expect((await none.tick()).executed).toMatchObject({ claimed: 0 });
     expect(await run(id)).toMatchObject({ status: 'queued', fence: 0, blockedOn: null });
   });
-
-  it('can be cancelled', async () => {
-    const { v1, v2 } = await versions();
-    const id = await v2.enqueue('fresh');
-    await v1.tick();
-    expect(await v2.runs.cancel(id)).toMatchObject({ status: 'cancelled', attempts: 0 });
-    expect((await v2.tick()).executed).toMatchObject({ claimed: 0 });
-  });
-
-  it('is cancelled where that was asked for while it was claimed', async () => {
-    const { v1, v2 } = await versions();
-    const id = await v2.enqueue('fresh');
-    await test.sql('update tock.job_runs_live set cancel_requested_at = tock.now() where id = $1', [id]);
-    await v1.tick();
-    expect(await run(id)).toMatchObject({ status: 'cancelled' });
-  });
 });
 
 describe('a run that has waited for code', () => {
   const scheduled = (schedule: JobSchedule) =>
     defineJob({ name: 'fresh', schedule, ...once, run: () => void executed.push('fresh') });
-
-  it('is skipped where its start deadline has passed meanwhile', async () => {
-    await test.setClock('2026-03-01T12:00:30Z');
-    const { v1, v2 } = await versions([known, scheduled({ cron: '* * * * *', startDeadline: '2m' })]);
-    await test.setClock('2026-03-01T12:01:01Z');
-    expect((await v1.tick()).executed).toMatchObject({ claimed: 1, deferred: 1 });
-    await test.setClock('2026-03-01T12:05:01Z');
-    await v2.tick();
-    expect(
-      await test.sql(`select status, skip_reason, scheduled_for from tock.job_runs where fence > 0`),
-    ).toEqual([
-      { status: 'skipped', skip_reason: 'deadline', scheduled_for: new Date('2026-03-01T12:01:00Z') },
-    ]);
-  });
 
   it('has kept its definition’s turn', async () => {
     await test.setClock('2026-03-01T12:00:30Z');

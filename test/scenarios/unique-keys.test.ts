@@ -22,18 +22,6 @@ beforeEach(async () => {
 const live = { key: 'user:7', unique: 'live' } as const;
 
 describe("unique: 'live'", () => {
-  it('gives the run that is live, and is free again when it has ended', async () => {
-    const { tock } = test;
-    const [first] = await tock.enqueueMany([{ job: sync, payload: 1, ...live }], { details: true });
-    const [second] = await tock.enqueueMany([{ job: sync, payload: 2, ...live }], { details: true });
-    expect(second).toEqual({ id: first?.id, isNew: false, isReplaced: false });
-    await tock.tick();
-    expect(seen).toEqual([1]);
-    const [third] = await tock.enqueueMany([{ job: sync, payload: 3, ...live }], { details: true });
-    expect(third).toMatchObject({ isNew: true });
-    expect(third?.id).not.toBe(first?.id);
-  });
-
   it('of several in one batch the first counts, or the last where it replaces', async () => {
     const { tock } = test;
     const kept = await tock.enqueueMany(
@@ -48,17 +36,6 @@ describe("unique: 'live'", () => {
     );
     await tock.tick();
     expect(seen).toEqual([1, 6]);
-  });
-
-  it('lets forty callers at once make one run', { tags: 'check' }, async () => {
-    const hosts = [test.tock, test.another(), test.another(), test.another()];
-    const ids = await Promise.all(
-      Array.from({ length: 40 }, (_, index) =>
-        (hosts[index % 4] ?? test.tock).enqueue(sync, index, { ...live, replace: index % 2 === 0 }),
-      ),
-    );
-    expect(new Set(ids).size).toBe(1);
-    expect(await test.sql('select from tock.job_runs_live')).toHaveLength(1);
   });
 
   it('makes a run where the one that had the key has ended before it could be told', async () => {
@@ -86,14 +63,6 @@ describe("unique: 'live'", () => {
     expect(await test.tock.runs.get(made?.id ?? '')).toMatchObject({ payload: 2, status: 'queued' });
   });
 
-  it('has nothing to do with keys that are used up for good', async () => {
-    const { tock } = test;
-    const ever = await tock.enqueue(sync, 1, { key: 'user:7' });
-    const [now] = await tock.enqueueMany([{ job: sync, payload: 2, ...live }], { details: true });
-    expect(now).toMatchObject({ isNew: true });
-    expect(now?.id).not.toBe(ever);
-  });
-
   it.each([
     [{ unique: 'live' }, /needs a key/],
     [{ key: 'a', unique: 'sometimes' }, /none of ever, live/],
@@ -108,24 +77,22 @@ describe("unique: 'live'", () => {
   });
 });
 
-describe('debounce', () => {
-  it('starts so long after the last call, with its payload; at the latest ten times as long after the first', {
-    tags: 'check',
-  }, async () => {
-    const { tock } = test;
-    const id = await tock.enqueue(sync, 0, { key: 'a', debounce: '10s' });
-    const due = async () => (await tock.runs.get(id))?.runAt.toISOString().slice(11, 19);
-    for (let call = 1; call <= 12; call++) {
-      expect(await due()).toBe(
-        new Date(Date.parse('2026-03-01T12:00:10Z') + Math.min((call - 1) * 9, 90) * 1000)
-          .toISOString()
-          .slice(11, 19),
-      );
-      await test.advance('9s');
-      await tock.enqueue(sync, call, { key: 'a', debounce: '10s' });
-    }
-    expect(await due()).toBe('12:01:40');
-    await tock.tick();
-    expect(seen).toEqual([12]);
-  });
+it('debounce starts so long after the last call, with its payload; at the latest ten times as long after the first', {
+  tags: 'check',
+}, async () => {
+  const { tock } = test;
+  const id = await tock.enqueue(sync, 0, { key: 'a', debounce: '10s' });
+  const due = async () => (await tock.runs.get(id))?.runAt.toISOString().slice(11, 19);
+  for (let call = 1; call <= 12; call++) {
+    expect(await due()).toBe(
+      new Date(Date.parse('2026-03-01T12:00:10Z') + Math.min((call - 1) * 9, 90) * 1000)
+        .toISOString()
+        .slice(11, 19),
+    );
+    await test.advance('9s');
+    await tock.enqueue(sync, call, { key: 'a', debounce: '10s' });
+  }
+  expect(await due()).toBe('12:01:40');
+  await tock.tick();
+  expect(seen).toEqual([12]);
 });

@@ -147,18 +147,6 @@ describe('a webhook', () => {
     expect(posted()).toEqual([id]);
   });
 
-  it('goes on under another name where it was under the old one', { tags: 'check' }, async () => {
-    await test.tock.tick();
-    const [first] = await enqueue(1);
-    await test.another({ jobs: withoutWebhook }).tick();
-    const tock = test.another({ jobs: [define({}, 'pay', ['charge']), quiet, kept] });
-    const second = await tock.enqueue('pay', {});
-    await tock.tick();
-    expect(posted()).toEqual([first, second]);
-    expect(receiver.posted.map(each => read(each).data.job)).toEqual(['charge', 'pay']);
-    expect(await positionsOf()).toEqual([{ job: 'pay', position: 2 }]);
-  });
-
   it('goes on under another name though a delivery was to be tried again, which ends', {
     tags: 'check',
   }, async () => {
@@ -542,25 +530,22 @@ describe('a daemon', () => {
   });
 });
 
-describe('who does not ask', () => {
-  it('has no row, run or statement more', { tags: 'check' }, async () => {
-    const recorder = await openRecorder(test.url);
-    const asked = () =>
-      recorder.statements().filter(each => /webhook|number_changes|changes_head/.test(each));
-    const recorded = (jobs: readonly AnyJob[]) => test.another({ connectionString: recorder.url, jobs });
-    try {
-      const [without, having] = [recorded([quiet, kept]), recorded([charge, quiet, kept])];
-      await without.enqueueMany([{ job: 'quiet' }, { job: 'kept' }]);
-      await without.tick();
-      expect([recorder.statements().length > 0, asked()]).toEqual([true, []]);
-      expect([await positionsOf(), await deliveries(), receiver.posted]).toEqual([[], [], []]);
-      // Nobody has numbered what nobody reads.
-      expect(await test.sql('select position from tock.job_changes')).toEqual([{ position: null }]);
-      await having.tick();
-      expect(asked()).not.toEqual([]);
-      await Promise.all([without.close(), having.close()]);
-    } finally {
-      await recorder.close();
-    }
-  });
+it('who does not ask has no row, run or statement more', { tags: 'check' }, async () => {
+  const recorder = await openRecorder(test.url);
+  const asked = () => recorder.statements().filter(each => /webhook|number_changes|changes_head/.test(each));
+  const recorded = (jobs: readonly AnyJob[]) => test.another({ connectionString: recorder.url, jobs });
+  try {
+    const [without, having] = [recorded([quiet, kept]), recorded([charge, quiet, kept])];
+    await without.enqueueMany([{ job: 'quiet' }, { job: 'kept' }]);
+    await without.tick();
+    expect([recorder.statements().length > 0, asked()]).toEqual([true, []]);
+    expect([await positionsOf(), await deliveries(), receiver.posted]).toEqual([[], [], []]);
+    // Nobody has numbered what nobody reads.
+    expect(await test.sql('select position from tock.job_changes')).toEqual([{ position: null }]);
+    await having.tick();
+    expect(asked()).not.toEqual([]);
+    await Promise.all([without.close(), having.close()]);
+  } finally {
+    await recorder.close();
+  }
 });

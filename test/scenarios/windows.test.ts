@@ -44,15 +44,6 @@ describe('window', () => {
     expect(await runs()).toMatchObject([{ at: '10:30', status: 'succeeded' }]);
   });
 
-  it('skip: it is on record as skipped', { tags: 'check' }, async () => {
-    const tock = await open('skip');
-    await test.setClock('2026-07-01T03:30:00Z');
-    await tock.tick();
-    await test.setClock('2026-07-01T10:30:00Z');
-    await tock.tick();
-    expect((await runs()).map(run => run.status)).toEqual(['succeeded', 'skipped window']);
-  });
-
   it('holds at the claim too: what comes late, or again, outside of it waits without losing an attempt', {
     tags: 'check',
   }, async () => {

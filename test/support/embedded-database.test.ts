@@ -7,19 +7,17 @@ import { reuseTestTock } from './test-tock.js';
 
 const DROP_BOUND = 'alter domain tock.count_from_0 drop constraint count_in_0_to_1000000000';
 
-describe('createTestDatabase', () => {
-  it('gives an empty database of its own, and drops it while it is in use', async () => {
-    const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
-    expect(one.url).not.toBe(other.url);
-    await query(one.url, 'create table mine (id int)');
-    expect(await query(other.url, `select to_regclass('mine')`)).toBeNull();
-    const client = new Client({ connectionString: one.url });
-    const broken = new Promise(resolve => client.on('error', resolve));
-    await client.connect();
-    await Promise.all([one.drop(), other.drop()]);
-    await broken;
-    await expect(query(one.url, 'select 1')).rejects.toMatchObject({ code: '3D000' });
-  });
+it('createTestDatabase gives an empty database of its own, and drops it while it is in use', async () => {
+  const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+  expect(one.url).not.toBe(other.url);
+  await query(one.url, 'create table mine (id int)');
+  expect(await query(other.url, `select to_regclass('mine')`)).toBeNull();
+  const client = new Client({ connectionString: one.url });
+  const broken = new Promise(resolve => client.on('error', resolve));
+  await client.connect();
+  await Promise.all([one.drop(), other.drop()]);
+  await broken;
+  await expect(query(one.url, 'select 1')).rejects.toMatchObject({ code: '3D000' });
 });
 
 describe('reuseTestTock', () => {

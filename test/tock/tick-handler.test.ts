@@ -125,28 +125,6 @@ describe('the database', () => {
   });
 });
 
-describe('many at once', () => {
-  it('share the work and double nothing, also of a schedule', { tags: 'check' }, async () => {
-    const seen: string[] = [];
-    const counted = defineJob({ name: 'counted', run: ctx => void seen.push(ctx.runId) });
-    const minutely = defineJob({
-      name: 'minutely',
-      schedule: { cron: '* * * * *' },
-      run: ctx => void seen.push(ctx.runId),
-    });
-    const jobs = [counted, minutely];
-    await test.setClock('2026-03-01T12:00:30Z');
-    const handlers = Array.from({ length: 4 }, () => tickHandler(test.another({ jobs }), { secret: SECRET }));
-    await Promise.all(handlers.map(handler => handler(ask())));
-    await test.advance('1m');
-    await test.another({ jobs }).enqueueMany(Array.from({ length: 50 }, () => ({ job: counted })));
-    const answers = await Promise.all([...handlers, ...handlers].map(handler => handler(ask())));
-    expect(answers.map(({ status }) => status)).toEqual(Array.from(answers, () => 200));
-    expect(seen).toHaveLength(51);
-    expect(new Set(seen).size).toBe(51);
-  });
-});
-
 describe('the budget', () => {
   const ends: (() => void)[] = [];
   afterEach(() => ends.splice(0).forEach(end => end()));

@@ -125,22 +125,20 @@ describe('the methods of a Tock', () => {
   });
 });
 
-describe('createTock', () => {
-  it.each([
-    ['a client', { pool: new pg.Client() }, 'pool is no pool of pg: pass new pg.Pool(), not a client'],
-    ['a number', { pool: 5 }, 'pool is no pool of pg'],
-    ['a number', { connectionString: 5 }, 'connectionString is 5: write postgres://'],
-    ['a name', { connectionString: 'mydb' }, 'the database URL cannot be read; write it as postgres://'],
-    [
-      'the words of libpq',
-      { connectionString: 'host=db dbname=app' },
-      'the database URL cannot be read; write it as postgres://',
-    ],
-    ['an object', { ...DATABASE, jobs: {} }, 'jobs is an object; write a list'],
-    ['a text', { ...DATABASE, connections: 'x' }, 'connections "x" is not a whole number from 1 to 10000'],
-    ['a number', { ...DATABASE, hooks: 5 }, 'hooks is 5; write an object of options'],
-    ['a number', { ...DATABASE, logger: 5 }, 'logger is 5; write false, or a logger such as pino'],
-  ])('refuses %s where something else belongs: %#', async (_, options, message) => {
-    expect(await answerOf(() => createTock(options as never))).toContain(`TOCK_BAD_OPTION: ${message}`);
-  });
+it.each([
+  ['a client', { pool: new pg.Client() }, 'pool is no pool of pg: pass new pg.Pool(), not a client'],
+  ['a number', { pool: 5 }, 'pool is no pool of pg'],
+  ['a number', { connectionString: 5 }, 'connectionString is 5: write postgres://'],
+  ['a name', { connectionString: 'mydb' }, 'the database URL cannot be read; write it as postgres://'],
+  [
+    'the words of libpq',
+    { connectionString: 'host=db dbname=app' },
+    'the database URL cannot be read; write it as postgres://',
+  ],
+  ['an object', { ...DATABASE, jobs: {} }, 'jobs is an object; write a list'],
+  ['a text', { ...DATABASE, connections: 'x' }, 'connections "x" is not a whole number from 1 to 10000'],
+  ['a number', { ...DATABASE, hooks: 5 }, 'hooks is 5; write an object of options'],
+  ['a number', { ...DATABASE, logger: 5 }, 'logger is 5; write false, or a logger such as pino'],
+])('createTock refuses %s where something else belongs: %#', async (_, options, message) => {
+  expect(await answerOf(() => createTock(options as never))).toContain(`TOCK_BAD_OPTION: ${message}`);
 });

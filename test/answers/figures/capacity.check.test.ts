@@ -103,27 +103,25 @@ describe('a young database', () => {
   });
 });
 
-describe('a history that is never removed', () => {
-  it('fills the disk on the day that a sum by days gives', async () => {
-    await installed('2026-01-01T00:00:00Z');
-    await ended(56, 1000, 10, 5);
-    await lastDay(26, 5);
-    await kept(5000, 5000);
-    const room = 50_000_000_000;
-    const { history } = await test.tock.capacity();
-    const report = await test.tock.capacity({ disk: history.sizes.database + room, cores: 64 });
-    expect(report.rates.growthPerDay).toBeCloseTo(240, -1);
-    expect(report.rates.runsPerDay).toBeCloseTo(24 * (1000 + 10 * 56), -3);
-    let [days, bytes] = [0, 0];
-    while (bytes < room) {
-      bytes += (24 * (1000 + 10 * (56 + days)) + 120) * report.history.bytesPerRun;
-      days++;
-    }
-    const found = daysUntil(find(report, 'disk').endsAt) ?? 0;
-    expect(Math.abs(found - days) / days).toBeLessThan(0.02);
-    expect(report.endsFirst).toBe('disk');
-    expect(report.resources[0]?.code).toBe('disk');
-  });
+it('a history that is never removed fills the disk on the day that a sum by days gives', async () => {
+  await installed('2026-01-01T00:00:00Z');
+  await ended(56, 1000, 10, 5);
+  await lastDay(26, 5);
+  await kept(5000, 5000);
+  const room = 50_000_000_000;
+  const { history } = await test.tock.capacity();
+  const report = await test.tock.capacity({ disk: history.sizes.database + room, cores: 64 });
+  expect(report.rates.growthPerDay).toBeCloseTo(240, -1);
+  expect(report.rates.runsPerDay).toBeCloseTo(24 * (1000 + 10 * 56), -3);
+  let [days, bytes] = [0, 0];
+  while (bytes < room) {
+    bytes += (24 * (1000 + 10 * (56 + days)) + 120) * report.history.bytesPerRun;
+    days++;
+  }
+  const found = daysUntil(find(report, 'disk').endsAt) ?? 0;
+  expect(Math.abs(found - days) / days).toBeLessThan(0.02);
+  expect(report.endsFirst).toBe('disk');
+  expect(report.resources[0]?.code).toBe('disk');
 });
 
 describe('a history that is pruned, and workers that are nearly busy', () => {

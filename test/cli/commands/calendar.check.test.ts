@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openOnce } from '../../support/open.js';
-import { openCliHarness, words } from '../cli-harness.js';
+import { openCliHarness } from '../cli-harness.js';
 
 const harness = openOnce(openCliHarness);
 const calendar = (...args: string[]) => harness.tock(['calendar', ...args]);
@@ -101,12 +101,5 @@ describe('tock calendar', () => {
     const { code, stderr } = await calendar('add', '7', '--dates', '2027-02-03');
     expect(stderr).toContain('does not begin with a letter');
     expect(code).toBe(2);
-  });
-
-  it('refuses a schedule that names none, with the remedy', async () => {
-    const { stderr } = await harness.tock(
-      words(`schedule add lost --job greet --cron '0 9 * * *' --exclude nowhere`),
-    );
-    expect(stderr).toContain('make it first: tock calendar add nowhere --dates 2027-01-01');
   });
 });

@@ -195,32 +195,30 @@ describe('tock crontab install, where not all is as it should be', () => {
   );
 });
 
-describe('the line of a project that has the package', () => {
-  it('leaves to .env what .env says, and names the package as the project does', async () => {
-    const project = path.join(kit.folder, `it's 100% mine`);
-    await mkdir(path.join(project, 'node_modules'), { recursive: true });
-    await symlink(path.resolve('.'), path.join(project, 'node_modules', 'pg-tock'));
-    await kit.write(`it's 100% mine/.env`, 'DATABASE_URL=postgres://app@db/app\nTOCK_JOBS=jobs/index.js\n');
-    await kit.write(`it's 100% mine/jobs/index.js`, 'exports.jobs = [];\n');
-    const { TOCK_JOBS: _, ...env } = kit.env;
-    const call = (...args: string[]) =>
-      spawnSync(process.execPath, ['node_modules/pg-tock/dist/cli.js', 'crontab', ...args], {
-        cwd: project,
-        env: { ...env, TOCK_SCHEMA: 'jobs' },
-        encoding: 'utf8',
-      });
-    const { stderr, status } = call('install', '--yes');
-    expect(stderr.replace(SILENT, '')).toBe('');
-    expect(status).toBe(0);
-    const [, line = ''] = ((await text()) ?? '').split('\n');
-    const folder = (await realpath(kit.folder)) + String.raw`/it'\''s 100\% mine`;
-    expect(line).toBe(
-      `* * * * * cd '${folder}' && TOCK_SCHEMA=jobs ${process.execPath} '${folder}/node_modules/pg-tock/dist/tick.js' >> '${folder}/tick.log' 2>&1`,
-    );
-    expect(JSON.parse(call('show', '--json').stdout)).toMatchObject({ installed: true, isCurrent: true });
-    expect(call('remove', '--yes').status).toBe(0);
-    expect(await kit.crontab()).toBeNull();
-  });
+it('the line of a project that has the package leaves to .env what .env says, and names the package as the project does', async () => {
+  const project = path.join(kit.folder, `it's 100% mine`);
+  await mkdir(path.join(project, 'node_modules'), { recursive: true });
+  await symlink(path.resolve('.'), path.join(project, 'node_modules', 'pg-tock'));
+  await kit.write(`it's 100% mine/.env`, 'DATABASE_URL=postgres://app@db/app\nTOCK_JOBS=jobs/index.js\n');
+  await kit.write(`it's 100% mine/jobs/index.js`, 'exports.jobs = [];\n');
+  const { TOCK_JOBS: _, ...env } = kit.env;
+  const call = (...args: string[]) =>
+    spawnSync(process.execPath, ['node_modules/pg-tock/dist/cli.js', 'crontab', ...args], {
+      cwd: project,
+      env: { ...env, TOCK_SCHEMA: 'jobs' },
+      encoding: 'utf8',
+    });
+  const { stderr, status } = call('install', '--yes');
+  expect(stderr.replace(SILENT, '')).toBe('');
+  expect(status).toBe(0);
+  const [, line = ''] = ((await text()) ?? '').split('\n');
+  const folder = (await realpath(kit.folder)) + String.raw`/it'\''s 100\% mine`;
+  expect(line).toBe(
+    `* * * * * cd '${folder}' && TOCK_SCHEMA=jobs ${process.execPath} '${folder}/node_modules/pg-tock/dist/tick.js' >> '${folder}/tick.log' 2>&1`,
+  );
+  expect(JSON.parse(call('show', '--json').stdout)).toMatchObject({ installed: true, isCurrent: true });
+  expect(call('remove', '--yes').status).toBe(0);
+  expect(await kit.crontab()).toBeNull();
 });
 
 describe('tock crontab remove', () => {

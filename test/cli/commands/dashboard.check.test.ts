@@ -1,7 +1,5 @@
 // `tock dashboard` and `tock start --dashboard`: where they serve, whom they let in, what they refuse.
 import { access, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -114,26 +112,5 @@ describe('tock dashboard', () => {
       );
       expect(code).toBe(2);
     }
-  });
-
-  it('says that a port is taken', async () => {
-    const other = createServer();
-    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await cli.begin(['dashboard', '--port', `${port}`]).ended;
-    expect(stderr).toContain(`another program listens on 127.0.0.1:${port}: choose another port with --port`);
-    expect(code).not.toBe(0);
-    await new Promise(resolve => other.close(resolve));
-  });
-});
-
-describe('tock start --dashboard', () => {
-  it('serves the pages beside the worker, and ends with it', async () => {
-    const going = cli.begin(['start', '--dashboard', '--port', '0']);
-    const link = await linkOf(going);
-    await printed(going, /running on/);
-    expect((await fetch(new URL('/healthz', link))).status).toBe(200);
-    expect(await stop(going)).toBe(0);
-    await expect(fetch(new URL('/healthz', link))).rejects.toThrow('fetch failed');
   });
 });

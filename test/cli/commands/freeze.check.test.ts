@@ -7,12 +7,6 @@ const harness = openOnce(openCliHarness);
 const tock = (...args: string[]) => harness.tock(args);
 
 describe('tock freeze', () => {
-  it('refuses an end that has passed', async () => {
-    const { code, stderr, stdout } = await tock('freeze', '--until', '2020-01-01T00:00:00Z', '--note', 'x');
-    expect(stderr).toContain('is not in the future');
-    expect([code, stdout]).toEqual([2, '']);
-  });
-
   it('says that nothing was frozen, where one thaws', async () => {
     const { code, stdout } = await tock('thaw');
     expect(stdout).toBe('nothing was frozen, and nothing was changed\n');
@@ -73,15 +67,13 @@ describe('tock freeze', () => {
   });
 });
 
-describe('a pause until a time', () => {
-  it('of a queue', async () => {
-    const { stdout, code } = await tock('queue', 'pause', 'reports', '--new', '--until', '+2h');
-    expect(stdout).toMatch(
-      /^reports: paused \(since .*, until .*\); none of its runs starts until then, or tock queue resume reports/,
-    );
-    expect(code).toBe(0);
-    const past = await tock('queue', 'pause', 'reports', '--until', '2020-01-01T00:00:00Z');
-    expect(past.stderr).toContain('is not in the future');
-    expect(past.code).not.toBe(0);
-  });
+it('a pause until a time of a queue', async () => {
+  const { stdout, code } = await tock('queue', 'pause', 'reports', '--new', '--until', '+2h');
+  expect(stdout).toMatch(
+    /^reports: paused \(since .*, until .*\); none of its runs starts until then, or tock queue resume reports/,
+  );
+  expect(code).toBe(0);
+  const past = await tock('queue', 'pause', 'reports', '--until', '2020-01-01T00:00:00Z');
+  expect(past.stderr).toContain('is not in the future');
+  expect(past.code).not.toBe(0);
 });

@@ -48,15 +48,6 @@ describe('a run that is handed off', () => {
     expect((await harness.tock(['show', id])).stdout).toContain(text);
   });
 
-  it('has its handoffs in JSON', async () => {
-    const { run } = await harness.json<{ run: unknown }>(['show', '9001']);
-    expect(run).toMatchObject({
-      lockedBy: OVER,
-      handOff: { fence: 3, decision: null, refused: 0 },
-      handOffs: [{ fence: 2, to: null, refused: 2 }, { fence: 3 }],
-    });
-  });
-
   it('is counted among the running ones, and past its lease', async () => {
     const { stdout } = await harness.tock(['status']);
     expect(stdout).toMatch(/\n {2}runs +0 waiting, 0 scheduled, 3 running \(3 handed off\), .* 1 stuck\n/);

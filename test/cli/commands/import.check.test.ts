@@ -283,28 +283,26 @@ export const jobs = [defineJob({ name: 'backup', run: () => {} })];\n`;
   });
 });
 
-describe('tock import systemd', () => {
-  it('reads a folder of timers with their services', async () => {
-    await kit.write('units/backup.timer', '[Timer]\nOnCalendar=*-*-* 02:30:00\nPersistent=true\n');
-    await kit.write('units/backup.service', '[Service]\nExecStart=/usr/bin/pg_dump shop\n');
-    await kit.write('units/boot.timer', '[Timer]\nOnBootSec=5min\nUnit=backup.service\n');
-    const { code, stdout, stderr } = await kit.tock([
-      'import',
-      'systemd',
-      path.join(kit.folder, 'units'),
-      ...BERLIN,
-    ]);
-    expect(code).toBe(0);
-    expect(stdout).toContain("  schedule: { cron: '30 2 * * *', timezone: 'Europe/Berlin', dst: 'skip' },");
-    expect(stdout).toContain("  command: ['/usr/bin/pg_dump', 'shop'],");
-    expect(stderr).toContain('backup.timer: taken: backup\n');
-    expect(stderr).toContain('boot.timer: not taken: it has no OnCalendar');
-    const { stdout: document } = await kit.tock([
-      'import',
-      'systemd',
-      path.join(kit.folder, 'units'),
-      '--json',
-    ]);
-    expect(JSON.parse(document)).toMatchObject({ timers: [{ jobs: [{ name: 'backup' }] }, { jobs: [] }] });
-  });
+it('tock import systemd reads a folder of timers with their services', async () => {
+  await kit.write('units/backup.timer', '[Timer]\nOnCalendar=*-*-* 02:30:00\nPersistent=true\n');
+  await kit.write('units/backup.service', '[Service]\nExecStart=/usr/bin/pg_dump shop\n');
+  await kit.write('units/boot.timer', '[Timer]\nOnBootSec=5min\nUnit=backup.service\n');
+  const { code, stdout, stderr } = await kit.tock([
+    'import',
+    'systemd',
+    path.join(kit.folder, 'units'),
+    ...BERLIN,
+  ]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("  schedule: { cron: '30 2 * * *', timezone: 'Europe/Berlin', dst: 'skip' },");
+  expect(stdout).toContain("  command: ['/usr/bin/pg_dump', 'shop'],");
+  expect(stderr).toContain('backup.timer: taken: backup\n');
+  expect(stderr).toContain('boot.timer: not taken: it has no OnCalendar');
+  const { stdout: document } = await kit.tock([
+    'import',
+    'systemd',
+    path.join(kit.folder, 'units'),
+    '--json',
+  ]);
+  expect(JSON.parse(document)).toMatchObject({ timers: [{ jobs: [{ name: 'backup' }] }, { jobs: [] }] });
 });

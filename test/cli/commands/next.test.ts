@@ -141,12 +141,4 @@ describe('tock next <definition>', () => {
     const found = await harness.json(args, { env: { TOCK_JOBS: NOWHERE.TOCK_JOBS } });
     expect(found).toEqual({ occurrences: ['2026-03-08T01:00:00Z', '2026-03-08T07:00:00Z'] });
   });
-
-  it('suggests near misses for an unknown definition', async () => {
-    const { code, stderr } = await harness.tock(['next', 'nigtly']);
-    expect(stderr).toBe(
-      'tock next: there is no definition "nigtly", neither in code nor in the database; did you mean nightly?\n',
-    );
-    expect(code).toBe(2);
-  });
 });

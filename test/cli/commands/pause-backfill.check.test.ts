@@ -117,37 +117,32 @@ describe('tock backfill', () => {
   });
 });
 
-describe('a definition that has vanished from code', () => {
-  it('is paused in plain words, and removed from the lists; code that has it again takes it back', async () => {
-    const without = path.join(harness.folder, 'without.mjs');
-    await writeFile(
-      without,
-      `import * as all from './jobs.mjs';\nexport const jobs = all.jobs.filter(({ name }) => name !== 'steady');\n`,
-    );
-    const env = { TOCK_JOBS: without };
-    const idOf = () => runAt(harness.url, `select id from tock.job_definitions where name = 'steady'`);
-    const listed = async () => (await harness.tock(['jobs'], { env })).stdout.includes('\nsteady ');
-    const [before] = await idOf();
-    expect((await harness.tock(['tick'], { env })).stdout).toContain('1 vanished');
-    expect(await listed()).toBe(true);
-    const paused = await harness.tock(['pause', 'steady'], { env });
-    expect(paused.stdout).toBe(
-      'steady is paused: no runs are made until it is resumed\nit is no longer in code, so it gets no runs anyway; to remove it: tock schedule remove steady\n',
-    );
-    expect((await harness.tock(['resume', 'steady'])).stdout).toBe(
-      'steady is not paused; no next occurrence: it is no longer in code\n',
-    );
-    const inCode = await harness.tock(['schedule', 'remove', 'nightly']);
-    expect([inCode.code, inCode.stderr]).toEqual([1, expect.stringContaining('is defined in code')]);
-    const removed = await harness.tock(['schedule', 'remove', 'steady']);
-    expect([removed.code, removed.stdout]).toEqual([
-      0,
-      expect.stringMatching(/^steady removed, version 2: /),
-    ]);
-    expect(await listed()).toBe(false);
-    // The earlier set of definitions comes back when the newer one has not been seen for a while.
-    await runAt(harness.url, `update tock.registrations set seen_at = now() - interval '1 hour'`);
-    expect((await harness.tock(['tick'])).stdout).toContain('1 changed');
-    expect([await idOf(), await listed()]).toEqual([[before], true]);
-  });
+it('a definition that has vanished from code is paused in plain words, and removed from the lists; code that has it again takes it back', async () => {
+  const without = path.join(harness.folder, 'without.mjs');
+  await writeFile(
+    without,
+    `import * as all from './jobs.mjs';\nexport const jobs = all.jobs.filter(({ name }) => name !== 'steady');\n`,
+  );
+  const env = { TOCK_JOBS: without };
+  const idOf = () => runAt(harness.url, `select id from tock.job_definitions where name = 'steady'`);
+  const listed = async () => (await harness.tock(['jobs'], { env })).stdout.includes('\nsteady ');
+  const [before] = await idOf();
+  expect((await harness.tock(['tick'], { env })).stdout).toContain('1 vanished');
+  expect(await listed()).toBe(true);
+  const paused = await harness.tock(['pause', 'steady'], { env });
+  expect(paused.stdout).toBe(
+    'steady is paused: no runs are made until it is resumed\nit is no longer in code, so it gets no runs anyway; to remove it: tock schedule remove steady\n',
+  );
+  expect((await harness.tock(['resume', 'steady'])).stdout).toBe(
+    'steady is not paused; no next occurrence: it is no longer in code\n',
+  );
+  const inCode = await harness.tock(['schedule', 'remove', 'nightly']);
+  expect([inCode.code, inCode.stderr]).toEqual([1, expect.stringContaining('is defined in code')]);
+  const removed = await harness.tock(['schedule', 'remove', 'steady']);
+  expect([removed.code, removed.stdout]).toEqual([0, expect.stringMatching(/^steady removed, version 2: /)]);
+  expect(await listed()).toBe(false);
+  // The earlier set of definitions comes back when the newer one has not been seen for a while.
+  await runAt(harness.url, `update tock.registrations set seen_at = now() - interval '1 hour'`);
+  expect((await harness.tock(['tick'])).stdout).toContain('1 changed');
+  expect([await idOf(), await listed()]).toEqual([[before], true]);
 });

@@ -94,24 +94,24 @@ describe('tock plan', () => {
   });
 });
 
-describe('tock simulate and tock next', () => {
-  it('obey what was skipped and moved, limits, chains and durations', { tags: 'check' }, async () => {
-    await test.tock.schedules.skip('close-the-day-of-acme', '2026-03-02', { note: 'closed' });
-    const day = ['--from', '2026-03-02T02:00:00Z', '--to', '2026-03-02T04:00:00Z'];
-    const found = JSON.parse((await tock('simulate', ...day, '--json')).stdout) as {
-      busiest: { definitions: { name: string }[] }[];
-      starts: number;
-    };
-    expect(found.busiest[0]?.definitions.map(({ name }) => name)).toEqual([
-      'close-the-day',
-      'sync',
-      'warm-cache',
-    ]);
-    // The follower starts 14 minutes later.
-    expect(found.starts).toBe(9);
-    const { stdout } = await tock('next', ...day, '--json');
-    const coming = JSON.parse(stdout) as { definitions: { name: string }[]; leftOut: object[] };
-    expect(coming.definitions.map(({ name }) => name)).toEqual(['sync', 'close-the-day', 'warm-cache']);
-    expect(coming.leftOut).toEqual([{ name: 'report', reason: 'it runs after close-the-day' }]);
-  });
+it('tock simulate and tock next obey what was skipped and moved, limits, chains and durations', {
+  tags: 'check',
+}, async () => {
+  await test.tock.schedules.skip('close-the-day-of-acme', '2026-03-02', { note: 'closed' });
+  const day = ['--from', '2026-03-02T02:00:00Z', '--to', '2026-03-02T04:00:00Z'];
+  const found = JSON.parse((await tock('simulate', ...day, '--json')).stdout) as {
+    busiest: { definitions: { name: string }[] }[];
+    starts: number;
+  };
+  expect(found.busiest[0]?.definitions.map(({ name }) => name)).toEqual([
+    'close-the-day',
+    'sync',
+    'warm-cache',
+  ]);
+  // The follower starts 14 minutes later.
+  expect(found.starts).toBe(9);
+  const { stdout } = await tock('next', ...day, '--json');
+  const coming = JSON.parse(stdout) as { definitions: { name: string }[]; leftOut: object[] };
+  expect(coming.definitions.map(({ name }) => name)).toEqual(['sync', 'close-the-day', 'warm-cache']);
+  expect(coming.leftOut).toEqual([{ name: 'report', reason: 'it runs after close-the-day' }]);
 });

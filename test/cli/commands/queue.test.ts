@@ -136,18 +136,14 @@ describe('tock queue', () => {
   });
 });
 
-describe('a misspelt queue', () => {
-  it('is not paused, unless it is meant', { tags: 'check' }, async () => {
-    await queue('set', 'invoices', '--concurrency', '3');
-    const { code, stderr } = await harness.tock(['queue', 'pause', 'invoiecs']);
-    expect(stderr).toMatch(
-      /names the queue "invoiecs"; did you mean invoices\?; --new pauses it all the same/,
-    );
-    expect(code).toBe(2);
-    expect((await queue('pause', 'invoiecs', '--new')).code).toBe(0);
-    expect((await queue('pause', 'default')).code).toBe(0);
-    await queue('resume', 'default', '--yes');
-  });
+it('a misspelt queue is not paused, unless it is meant', { tags: 'check' }, async () => {
+  await queue('set', 'invoices', '--concurrency', '3');
+  const { code, stderr } = await harness.tock(['queue', 'pause', 'invoiecs']);
+  expect(stderr).toMatch(/names the queue "invoiecs"; did you mean invoices\?; --new pauses it all the same/);
+  expect(code).toBe(2);
+  expect((await queue('pause', 'invoiecs', '--new')).code).toBe(0);
+  expect((await queue('pause', 'default')).code).toBe(0);
+  await queue('resume', 'default', '--yes');
 });
 
 describe('a queue in code', () => {

@@ -67,11 +67,4 @@ describe('tock reset-cursor', () => {
       unchanged: ['steady'],
     });
   });
-
-  it('names the definition that was probably meant, and resets nothing', async () => {
-    const { code, stdout, stderr } = await harness.tock(['reset-cursor', 'nightyl', 'steady']);
-    expect(stderr).toMatch(/there is no definition "nightyl" in the database; did you mean nightly\?/);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(await ahead()).toEqual(['nightly', 'steady']);
-  });
 });

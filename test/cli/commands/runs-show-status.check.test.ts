@@ -160,14 +160,6 @@ describe('tock show', () => {
     expect(plain).not.toContain('    at ');
   });
 
-  it('has causes of an error in JSON too', async () => {
-    const { run } = await harness.json<{ run: { errors: unknown[] } }>(['show', dead]);
-    expect(run.errors[0]).toMatchObject({
-      message: 'no such\nthing',
-      cause: { name: 'AggregateError', errors: [{ name: 'RangeError' }, { name: 'thrown string' }] },
-    });
-  });
-
   it('shows payload, output and key of a succeeded run', async () => {
     const { stdout } = await harness.tock(['show', well]);
     expect(stdout).toMatch(/\n {2}key +greeting:1\n/);

@@ -176,45 +176,4 @@ describe('chains and windows in other commands', () => {
       after: { require: 'all' },
     });
   });
-
-  it('tock why explains a chain', async () => {
-    const { code, stdout } = await harness.tock(['why', 'report', '2199-03-08T07:00:00Z']);
-    expect(stdout).toMatch(/^report: after idle or nightly \(on completion\), pauses after 3 dead\n/);
-    expect(stdout).toContain('\n2199-03-08 07:00: in the future\n  it runs after idle or nightly');
-    expect(stdout).toContain('  idle: it has no occurrence then\n');
-    expect(code).toBe(0);
-    const paused = await harness.tock(['pause', 'nightly']);
-    expect(paused.code).toBe(0);
-    expect(await harness.json(['why', 'report', '2199-03-08T07:00:00Z'])).toMatchObject({
-      verdict: 'waiting',
-    });
-    const waiting = await harness.tock(['why', 'report', '2199-03-08T07:00:00Z']);
-    expect(waiting.stdout).toContain('2199-03-08 07:00: waits for the runs it follows\n');
-    await harness.tock(['resume', 'nightly']);
-  });
-
-  it('tock simulate defers and skips by windows and overlap, and starts what runs after others', async () => {
-    await document(
-      ...words(
-        `add dropped --job idle --cron '30 * * * *' --timezone Europe/Berlin --window 23:00-06:00 --outside-window skip`,
-      ),
-    );
-    const span = ['--from', '2040-01-10T00:00:00Z', '--to', '2040-01-11T00:00:00Z'];
-    const names = ['nightly', 'dropped', 'report'].flatMap(name => ['--definition', name]);
-    const { stdout } = await harness.tock(['simulate', ...span, ...names, '--timezone', 'Europe/Berlin']);
-    // In Berlin the day is 01:00 to 01:00: the window is open until 06:00 and from 23:00 on.
-    // Of what waits for 23:00 the first is live, and the others are skipped.
-    expect(stdout).toContain('21 runs of 3 definitions would start from');
-    expect(stdout).toContain('17 are put off to the opening of their window\n');
-    expect(stdout).toContain('17 occurrences give no run: outside their window\n');
-    expect(stdout).toContain('17  skipped: an earlier run is live\n');
-    expect(stdout).toMatch(/^2040-01-10 23:00 {2}#+ 3$/m);
-    expect(await harness.json(['simulate', ...span, ...names])).toMatchObject({
-      starts: 21,
-      deferred: 17,
-      skipped: 17,
-      skips: { overlap: 17, window: 17 },
-      leftOut: [],
-    });
-  });
 });

@@ -35,32 +35,9 @@ describe('tock schedule add', () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '{"name": "two"}');
     const { change, definition } = await document(
-      'add',
-      'tenant-2',
-      '--job',
-      'greet',
-      '--every',
-      '6h',
-      '--phase',
-      '1h',
-      '--payload',
-      `@${file}`,
-      '--catchup',
-      'all',
-      '--catchup-window',
-      '2d',
-      '--overlap',
-      'allow_all',
-      '--start-deadline',
-      '1h',
-      '--end-at',
-      '2050-01-01T00:00:00Z',
-      '--remaining',
-      '9',
-      '--queue',
-      'tenants',
-      '--priority',
-      '-5',
+      ...words(
+        `add tenant-2 --job greet --every 6h --phase 1h --payload @${file} --catchup all --catchup-window 2d --overlap allow_all --start-deadline 1h --end-at 2050-01-01T00:00:00Z --remaining 9 --queue tenants --priority -5`,
+      ),
     );
     expect(change).toBe('made');
     expect(definition).toMatchObject({
@@ -143,49 +120,45 @@ describe('tock schedule set', () => {
   });
 });
 
-describe('tock schedule remove', () => {
-  it('removes, and says that there is nothing to remove', async () => {
-    const { id } = (await document('add', 'gone', '--job', 'greet', '--every', '1h')).definition;
-    const { code, stdout } = await schedule('remove', 'gone');
-    expect(stdout).toBe('gone removed, version 2: greet, every 1h\n');
-    expect(code).toBe(0);
-    expect((await harness.tock(['jobs'])).stdout).not.toContain('gone');
-    const again = await schedule('remove', 'gone');
-    expect(again.stderr).toMatch(/^tock schedule remove: there is no definition "gone"/);
-    expect(again.code).toBe(2);
-    const back = await document('add', 'gone', '--job', 'greet', '--every', '2h');
-    expect(back.definition).toMatchObject({ id, version: 3 });
-  });
+it('tock schedule remove removes, and says that there is nothing to remove', async () => {
+  const { id } = (await document('add', 'gone', '--job', 'greet', '--every', '1h')).definition;
+  const { code, stdout } = await schedule('remove', 'gone');
+  expect(stdout).toBe('gone removed, version 2: greet, every 1h\n');
+  expect(code).toBe(0);
+  expect((await harness.tock(['jobs'])).stdout).not.toContain('gone');
+  const again = await schedule('remove', 'gone');
+  expect(again.stderr).toMatch(/^tock schedule remove: there is no definition "gone"/);
+  expect(again.code).toBe(2);
+  const back = await document('add', 'gone', '--job', 'greet', '--every', '2h');
+  expect(back.definition).toMatchObject({ id, version: 3 });
 });
 
-describe('tock schedule add --url', () => {
-  it('makes a schedule that requests it, and set changes only what is given', async () => {
-    const { code, stdout, stderr } = await schedule(
-      ...words(
-        `add ping --every 5m --url https://example.com/cron --header 'authorization: Bearer $TOCK_HTTP_TOKEN' --header 'x-kind: ping' --success 200,202 --timeout 5m`,
-      ),
-    );
-    expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(/^ping made, version 1: tock:http, every 5m\n/);
-    const { definition } = await document('set', 'ping', '--payload', '{"a": 1}', '--sign', 'TOCK_HTTP_SIGN');
-    expect(definition).toMatchObject({
-      job: 'tock:http',
-      version: 2,
-      payload: {
-        url: 'https://example.com/cron',
-        method: 'GET',
-        headers: { authorization: { env: 'TOCK_HTTP_TOKEN', prefix: 'Bearer ' }, 'x-kind': 'ping' },
-        success: [200, 202],
-        timeout: '5m',
-        body: { a: 1 },
-        secret: { env: 'TOCK_HTTP_SIGN' },
-      },
-    });
-    const listed = await harness.json<{ jobs: { name: string; inCode: boolean }[] }>(['jobs']);
-    expect(listed.jobs.find(({ name }) => name === 'ping')).toMatchObject({ inCode: true });
-    const moved = await document('set', 'ping', '--url', 'https://example.com/other', '--method', 'post');
-    expect(moved.definition['payload']).toMatchObject({ url: 'https://example.com/other', method: 'POST' });
-    const job = await document('set', 'ping', '--job', 'greet', '--payload', '{"name": "x"}');
-    expect(job.definition).toMatchObject({ job: 'greet', payload: { name: 'x' } });
+it('tock schedule add --url makes a schedule that requests it, and set changes only what is given', async () => {
+  const { code, stdout, stderr } = await schedule(
+    ...words(
+      `add ping --every 5m --url https://example.com/cron --header 'authorization: Bearer $TOCK_HTTP_TOKEN' --header 'x-kind: ping' --success 200,202 --timeout 5m`,
+    ),
+  );
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^ping made, version 1: tock:http, every 5m\n/);
+  const { definition } = await document('set', 'ping', '--payload', '{"a": 1}', '--sign', 'TOCK_HTTP_SIGN');
+  expect(definition).toMatchObject({
+    job: 'tock:http',
+    version: 2,
+    payload: {
+      url: 'https://example.com/cron',
+      method: 'GET',
+      headers: { authorization: { env: 'TOCK_HTTP_TOKEN', prefix: 'Bearer ' }, 'x-kind': 'ping' },
+      success: [200, 202],
+      timeout: '5m',
+      body: { a: 1 },
+      secret: { env: 'TOCK_HTTP_SIGN' },
+    },
   });
+  const listed = await harness.json<{ jobs: { name: string; inCode: boolean }[] }>(['jobs']);
+  expect(listed.jobs.find(({ name }) => name === 'ping')).toMatchObject({ inCode: true });
+  const moved = await document('set', 'ping', '--url', 'https://example.com/other', '--method', 'post');
+  expect(moved.definition['payload']).toMatchObject({ url: 'https://example.com/other', method: 'POST' });
+  const job = await document('set', 'ping', '--job', 'greet', '--payload', '{"name": "x"}');
+  expect(job.definition).toMatchObject({ job: 'greet', payload: { name: 'x' } });
 });

@@ -200,22 +200,6 @@ describe('tock start --watch', () => {
     expect((await stop(going)).code).toBe(0);
   });
 
-  it('gives a job that takes longer back to the queue, for the next worker', async () => {
-    const project = await makeProject();
-    const file = path.join(path.dirname(project.module), 'job');
-    await project.write('report.mjs', waiting(file));
-    const env = { ...project.env, TOCK_DRAIN: '50ms' };
-    const going = harness.begin(['start', '--watch'], { env });
-    await running(going);
-    const id = await enqueue(project);
-    await untilFile(`${file}-began`);
-    await project.write('report.mjs', report(`return 'by the next one';`));
-    await restarted(going);
-    expect(await outputOf(project, id)).toBe('by the next one');
-    expect(await harness.json(['show', id], { env })).toMatchObject({ run: { attempts: 1, releases: 1 } });
-    expect((await stop(going)).code).toBe(0);
-  });
-
   it('ends its worker when it is killed itself', async () => {
     const project = await makeProject();
     await project.write('report.mjs', report(`return process.pid;`));

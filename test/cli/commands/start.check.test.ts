@@ -1,7 +1,5 @@
 // `tock start`: what it shows, what it executes, how it stops.
 import { rm, utimes, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { removeEmbeddedServer, startEmbeddedServer } from '../../../src/embedded/embedded-server.js';
@@ -82,21 +80,6 @@ describe('tock start', () => {
     expect(stderr).toMatch(new RegExp(`^\\d\\d:\\d\\d:\\d\\d INFO .*run ${id} of patient succeeded`, 'm'));
     expect(code).toBe(0);
     expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded', output: 'seen' } });
-  });
-
-  it('releases runs that do not end in time, without counting the attempt', async () => {
-    const { id, started } = await patientRun('slow');
-    const { child, ended } = harness.begin(['start', '--no-listen'], { env: { TOCK_DRAIN: '50ms' } });
-    await untilFile(started);
-    child.kill('SIGINT');
-    const { code, stdout } = await ended;
-    expect(stdout).toContain('waiting up to 50ms for 1 run to end');
-    expect(stdout).toContain('1 given back to the queue');
-    expect(code).toBe(0);
-    expect(await harness.json(['show', id])).toMatchObject({
-      run: { status: 'queued', attempts: 0, releases: 1 },
-    });
-    await harness.tock(['cancel', id]);
   });
 
   it('ends at once on a second SIGINT', async () => {
@@ -216,19 +199,6 @@ describe('tock start', () => {
       const { code, stdout } = await going.ended;
       expect(code).toBe(0);
       expect(stdout).not.toContain('dashboard: ');
-    });
-
-    it('executes runs all the same if the port is taken; one line says what to do', async () => {
-      const other = createServer();
-      await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
-      const { port } = other.address() as AddressInfo;
-      const going = begin(['--port', `${port}`]);
-      await shows(going, /tock start: no dashboard, the worker goes on: another program listens on .*\n/);
-      const { id } = await harness.json<{ id: string }>(['run', 'greet', '--payload', '{"name": "Ann"}']);
-      await shows(going, new RegExp(`run ${id} of greet succeeded`));
-      going.type(CTRL_C);
-      expect((await going.ended).code).toBe(0);
-      await new Promise(resolve => other.close(resolve));
     });
   });
 

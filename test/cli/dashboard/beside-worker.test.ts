@@ -110,20 +110,18 @@ describe('an offered dashboard', () => {
   });
 });
 
-describe('the next worker', () => {
-  it('serves the same port, link and sessions', async () => {
-    let kept: KeptDashboard | null = null;
-    const onKept = (last: KeptDashboard) => (kept = last);
-    const first = await offer({ port: 0 }, { onKept });
-    const cookie = await signIn(first.link);
-    const link = (await readFile(first.served?.linkFile ?? '', 'utf8')).trim();
-    await open.pop()?.close();
+it('the next worker serves the same port, link and sessions', async () => {
+  let kept: KeptDashboard | null = null;
+  const onKept = (last: KeptDashboard) => (kept = last);
+  const first = await offer({ port: 0 }, { onKept });
+  const cookie = await signIn(first.link);
+  const link = (await readFile(first.served?.linkFile ?? '', 'utf8')).trim();
+  await open.pop()?.close();
 
-    const next = await offer({}, { kept, onKept });
-    expect(next.served?.url).toBe(first.served?.url);
-    expect(next.link).toBe(link);
-    expect(await statusOf(next.served?.url ?? '', cookie)).toBe(200);
-    expect(await statusOf(first.link, '')).toBe(401);
-    expect(await statusOf(link, '')).toBe(303);
-  });
+  const next = await offer({}, { kept, onKept });
+  expect(next.served?.url).toBe(first.served?.url);
+  expect(next.link).toBe(link);
+  expect(await statusOf(next.served?.url ?? '', cookie)).toBe(200);
+  expect(await statusOf(first.link, '')).toBe(401);
+  expect(await statusOf(link, '')).toBe(303);
 });

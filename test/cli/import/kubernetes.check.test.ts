@@ -106,19 +106,6 @@ describe('tock import kubernetes', () => {
     expect(folder.stderr).toContain('2 taken, 2 of them with a difference; 1 not taken');
   });
 
-  it('compares the times', async () => {
-    const file = await kit.write('backup.yaml', `${MANIFEST}---\n${LIST}`);
-    const args = ['import', 'kubernetes', file, '--dry-run', '--from', '2027-03-27T00:00:00Z', '--days', '3'];
-    const { stdout } = await kit.tock(args);
-    expect(stdout.split('\n')).toEqual([
-      '3 days from 2027-03-27T00:00:00Z, Kubernetes beside Tock:',
-      'backup   the same 2 instants',
-      'cleaner  not compared: it is suspended, or not started by the clock',
-      'not compared: 1 not taken (tock import kubernetes says why)',
-      '',
-    ]);
-  });
-
   it('says in one line what is wrong', async () => {
     const other = await kit.write('other.yaml', 'kind: Service\n---\nkind: Deployment\n');
     const chart = await kit.write('chart.yaml', 'kind: CronJob\nmetadata: {{ .Values.name }}\n');

@@ -73,14 +73,6 @@ describe.skipIf(isMissing)('tock import pg-boss', () => {
     expect(stderr).toContain('3 taken, 0 of them with a difference; 1 not taken');
   });
 
-  it('compares the times', async () => {
-    await schedules();
-    const { stdout } = await kit.tock(['import', 'pg-boss', '--dry-run', '--from', '2027-03-27T00:00:00Z']);
-    expect(stdout).toContain('90 days from 2027-03-27T00:00:00Z, pg-boss beside Tock:\n');
-    expect(stdout).toContain('digest   the same 90 instants\n');
-    expect(stdout).toContain('sync:eu  the same 8,640 instants\n');
-  });
-
   it('makes runs that are dead until their code is moved, and say where it belongs', async () => {
     await schedules();
     await kit.build(await imported());

@@ -13,21 +13,19 @@ import { copyIn, type ImportKit, openImportKit, textOf } from './import-kit.js';
 
 const hasPgCron = !lacks('postgresql-15-cron');
 
-describe('tock import pg_cron without pg_cron', () => {
-  it('says that the server has none', async () => {
-    const database = await createTestDatabase();
-    const kit = await openImportKit({ DATABASE_URL: database.url });
-    try {
-      const { stderr, code } = await kit.tock(['import', 'pg_cron']);
-      expect(stderr).toMatch(
-        /^tock import pg_cron: the server of the database \S+ does not load pg_cron: name/,
-      );
-      expect(code).toBe(1);
-    } finally {
-      await kit.close();
-      await database.drop();
-    }
-  });
+it('tock import pg_cron without pg_cron says that the server has none', async () => {
+  const database = await createTestDatabase();
+  const kit = await openImportKit({ DATABASE_URL: database.url });
+  try {
+    const { stderr, code } = await kit.tock(['import', 'pg_cron']);
+    expect(stderr).toMatch(
+      /^tock import pg_cron: the server of the database \S+ does not load pg_cron: name/,
+    );
+    expect(code).toBe(1);
+  } finally {
+    await kit.close();
+    await database.drop();
+  }
 });
 
 describe.runIf(hasPgCron)('tock import pg_cron', () => {

@@ -26,35 +26,31 @@ const stop = async (going: ReturnType<typeof worker>) => {
   await going.ended;
 };
 
-describe('tock show', () => {
-  it('shows the slots that a run holds, and the one that another waits for', async () => {
-    const [first, second] = [await hold('first'), await hold('second')];
-    expect((await harness.tock(['show', first.id])).stdout).toMatch(
-      /\n {2}slots +needs a slot of job held for a\n/,
-    );
-    const going = worker();
-    await untilFile(first.started);
-    await until('the second is blocked', async () => {
-      const { run } = await harness.json<{ run: { blockedOn: string | null } }>(['show', second.id]);
-      return run.blockedOn === 'job:held/a';
-    });
-    expect((await harness.tock(['show', first.id])).stdout).toMatch(
-      /\n {2}slots +holds a slot of job held for a\n/,
-    );
-    const { stdout } = await harness.tock(['show', second.id]);
-    expect(stdout).toMatch(
-      /\n {2}slots +needs a slot of job held for a; waits for a slot of job held for a\n/,
-    );
-    expect(stdout).toContain('next: attempt 1 of 10 is due and waits for a slot of job held for a');
-    expect(await harness.json(['show', second.id])).toMatchObject({
-      run: { concurrencyKeys: ['job:held/a'], blockedOn: 'job:held/a' },
-    });
-    await Promise.all([first.go(), second.go()]);
-    expect((await harness.tock(['show', second.id, '--follow'])).code).toBe(0);
-    await stop(going);
-    const done = await harness.tock(['show', second.id]);
-    expect(done.stdout).not.toContain('places');
+it('tock show shows the slots that a run holds, and the one that another waits for', async () => {
+  const [first, second] = [await hold('first'), await hold('second')];
+  expect((await harness.tock(['show', first.id])).stdout).toMatch(
+    /\n {2}slots +needs a slot of job held for a\n/,
+  );
+  const going = worker();
+  await untilFile(first.started);
+  await until('the second is blocked', async () => {
+    const { run } = await harness.json<{ run: { blockedOn: string | null } }>(['show', second.id]);
+    return run.blockedOn === 'job:held/a';
   });
+  expect((await harness.tock(['show', first.id])).stdout).toMatch(
+    /\n {2}slots +holds a slot of job held for a\n/,
+  );
+  const { stdout } = await harness.tock(['show', second.id]);
+  expect(stdout).toMatch(/\n {2}slots +needs a slot of job held for a; waits for a slot of job held for a\n/);
+  expect(stdout).toContain('next: attempt 1 of 10 is due and waits for a slot of job held for a');
+  expect(await harness.json(['show', second.id])).toMatchObject({
+    run: { concurrencyKeys: ['job:held/a'], blockedOn: 'job:held/a' },
+  });
+  await Promise.all([first.go(), second.go()]);
+  expect((await harness.tock(['show', second.id, '--follow'])).code).toBe(0);
+  await stop(going);
+  const done = await harness.tock(['show', second.id]);
+  expect(done.stdout).not.toContain('places');
 });
 
 describe('tock show --follow', () => {

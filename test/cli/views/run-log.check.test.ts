@@ -173,15 +173,4 @@ describe('tock show', () => {
     ).toEqual(['begun', 'waiting', 'released']);
     expect(parts.at(-1)?.run?.status).toBe('succeeded');
   });
-
-  it('--log --follow ends with Ctrl-C, without an error', async () => {
-    const id = await enqueue('talks');
-    const following = harness.begin(['show', id, '--log', '--follow']);
-    await until('it follows', () => following.printed.stdout.includes('queued'));
-    following.child.kill('SIGINT');
-    const { code, stderr } = await following.ended;
-    expect(code).toBe(1);
-    expect(stderr).toMatch(new RegExp(`^tock show: stopped following; run ${id} is queued`));
-    await harness.tock(['cancel', id]);
-  });
 });

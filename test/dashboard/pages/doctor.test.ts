@@ -47,15 +47,6 @@ describe('/doctor', () => {
     expect(html).toContain('<code>tock prune</code>');
   });
 
-  it('escapes what the database holds', async () => {
-    await test.sql(`insert into tock.ticks (host, folder, kind, tick_count, at, version, node, zone_data, clock_ms)
-      values ('<img src=x onerror=alert(1)>', '"/srv"', 'tick', 9, tock.now(), '<b>', '&', '1', 7200000)`);
-    const { html, text } = await test.get('/doctor');
-    expect(html).not.toMatch(/<img|Tock <b>/);
-    expect(text).toContain('<img src=x onerror=alert(1)> "/srv" ticks');
-    expect(text).toContain('2h ahead');
-  });
-
   it('forgets a host that is gone, for whom operates', { tags: 'check' }, async () => {
     await test.tock.tick();
     const gone = async () =>
@@ -76,28 +67,26 @@ describe('/doctor', () => {
   });
 });
 
-describe('an examination', () => {
-  it('is shared by all who ask at once', { tags: 'check' }, async () => {
-    let asked = 0;
-    const counting = new Proxy(test.tock, {
-      get: (tock, name) => {
-        if (name === 'as') return () => counting;
-        if (name === 'doctor') asked++;
-        return Reflect.get(tock, name) as unknown;
-      },
-    });
-    rememberDatabase(counting, async () => ({
-      database: await databaseOf(test.tock),
-      hearChanges: () => () => undefined,
-    }));
-    const dashboard = createDashboard({ tock: counting, authorize: () => ({ user: 'mia', role: 'view' }) });
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => dashboard.fetch(new Request('http://localhost/doctor'))),
-    );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    expect(asked).toBe(1);
-    await dashboard.close();
+it('an examination is shared by all who ask at once', { tags: 'check' }, async () => {
+  let asked = 0;
+  const counting = new Proxy(test.tock, {
+    get: (tock, name) => {
+      if (name === 'as') return () => counting;
+      if (name === 'doctor') asked++;
+      return Reflect.get(tock, name) as unknown;
+    },
   });
+  rememberDatabase(counting, async () => ({
+    database: await databaseOf(test.tock),
+    hearChanges: () => () => undefined,
+  }));
+  const dashboard = createDashboard({ tock: counting, authorize: () => ({ user: 'mia', role: 'view' }) });
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => dashboard.fetch(new Request('http://localhost/doctor'))),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(asked).toBe(1);
+  await dashboard.close();
 });
 
 describe('/healthz', () => {

@@ -309,52 +309,29 @@ describe('buttons', () => {
     expect(await queue('buttons')).toBeUndefined();
     expect(await audited()).toMatchObject([{ action: 'queues.remove' }]);
   });
-
-  it.each([
-    ['view', 'pause'],
-    ['view', 'resume'],
-    ['view', 'limits'],
-    ['view', 'remove'],
-    ['operate', 'limits'],
-    ['operate', 'remove'],
-  ] as const)('are refused to the role %s: %s', async (role, what) => {
-    const before = await kit.sql('select * from tock.job_queues order by name');
-    const [latest] = await audited();
-    const { status, text } = await kit.post(
-      `/queues/reports/${what}`,
-      { concurrency: '9', 'was-concurrency': '1' },
-      role,
-    );
-    expect(status).toBe(403);
-    expect(text).toMatch(/role/);
-    expect(await kit.sql('select * from tock.job_queues order by name')).toEqual(before);
-    expect(await audited()).toEqual([latest]);
-  });
 });
 
-describe('a relayed queue', () => {
-  it('says to whom, whether a relay is at work, and what became of what was handed off', async () => {
-    await kit.tock.queues.set('relayed', { relay: 'rabbitmq' });
-    await kit.sql(`insert into tock.job_hand_offs (run_id, fence, handed_off_at, handed_to, decided_at, decision, written_at, refused_count) values
+it('a relayed queue says to whom, whether a relay is at work, and what became of what was handed off', async () => {
+  await kit.tock.queues.set('relayed', { relay: 'rabbitmq' });
+  await kit.sql(`insert into tock.job_hand_offs (run_id, fence, handed_off_at, handed_to, decided_at, decision, written_at, refused_count) values
       (9001, 1, tock.now(), 'rabbitmq: tock.work.relayed', tock.now(), 'succeeded', tock.now(), 1),
       (9002, 1, tock.now(), 'rabbitmq: tock.work.relayed', tock.now(), 'dead', tock.now(), 0),
       (9003, 1, tock.now(), 'rabbitmq: tock.work.relayed', null, null, null, 0),
       (9004, 1, tock.now(), 'nats: tock.work.relayed', null, null, null, 0),
       (9005, 1, tock.now(), 'finance', null, null, null, 0)`);
-    expect((await kit.get('/queues')).text).toContain('relayed to rabbitmq');
-    const { text } = await kit.get('/queues/relayed');
-    expect(text).toContain(
-      'Queue relayed is relayed to rabbitmq, and no relay is at work: start one, or execute it here by tock start --queues relayed, or tock queue set relayed --relay none.',
-    );
-    expect(text).toContain(
-      'In the last 24 hours 3 handed off: 1 completed, 1 failed, 1 taken back, 0 waiting; 1 answer came too late.',
-    );
-    await kit.sql(
-      `insert into tock.workers (id, kind, host, pid, capacity, queues) values (gen_random_uuid(), 'relay', 'web-1', 7, 1, '{relayed}')`,
-    );
-    expect((await kit.get('/queues/relayed')).text).toContain('Queue relayed is relayed to rabbitmq. In the');
-    expect((await kit.get('/workers')).text).toContain('a relay');
-  });
+  expect((await kit.get('/queues')).text).toContain('relayed to rabbitmq');
+  const { text } = await kit.get('/queues/relayed');
+  expect(text).toContain(
+    'Queue relayed is relayed to rabbitmq, and no relay is at work: start one, or execute it here by tock start --queues relayed, or tock queue set relayed --relay none.',
+  );
+  expect(text).toContain(
+    'In the last 24 hours 3 handed off: 1 completed, 1 failed, 1 taken back, 0 waiting; 1 answer came too late.',
+  );
+  await kit.sql(
+    `insert into tock.workers (id, kind, host, pid, capacity, queues) values (gen_random_uuid(), 'relay', 'web-1', 7, 1, '{relayed}')`,
+  );
+  expect((await kit.get('/queues/relayed')).text).toContain('Queue relayed is relayed to rabbitmq. In the');
+  expect((await kit.get('/workers')).text).toContain('a relay');
 });
 
 describe('a queue in code', () => {

@@ -134,17 +134,15 @@ describe('a webhook', () => {
   });
 });
 
-describe('a Slack-compatible webhook', () => {
-  it('gets a text, in which nothing is markup', async () => {
-    expect(await sent({ slack: { env: 'ALERT_URL' } })).toMatchObject({ isDelivered: true });
-    expect(receiver.posted).toMatchObject([
-      { method: 'POST', headers: { 'content-type': 'application/json' } },
-    ]);
-    expect(JSON.parse(receiver.posted[0]?.body ?? '')).toEqual({
-      text: expect.stringMatching(
-        /^:white_check_mark: tock: this is a test: alerts arrive here \(\d{4}-\d\d-\d\d \d\d:\d\d UTC\)$/,
-      ) as string,
-    });
+it('a Slack-compatible webhook gets a text, in which nothing is markup', async () => {
+  expect(await sent({ slack: { env: 'ALERT_URL' } })).toMatchObject({ isDelivered: true });
+  expect(receiver.posted).toMatchObject([
+    { method: 'POST', headers: { 'content-type': 'application/json' } },
+  ]);
+  expect(JSON.parse(receiver.posted[0]?.body ?? '')).toEqual({
+    text: expect.stringMatching(
+      /^:white_check_mark: tock: this is a test: alerts arrive here \(\d{4}-\d\d-\d\d \d\d:\d\d UTC\)$/,
+    ) as string,
   });
 });
 
@@ -272,11 +270,9 @@ describe('a command', () => {
   });
 });
 
-describe('a test of the channels', () => {
-  it('refuses a channel that there is not, with the nearest name', async () => {
-    test = await reuseTestTock([], { alerts: { channels: [{ command: ['/bin/true'] }] } });
-    await expect(test.tock.alerts.test('comand')).rejects.toThrow(
-      /no channel "comand"; did you mean command\?/,
-    );
-  });
+it('a test of the channels refuses a channel that there is not, with the nearest name', async () => {
+  test = await reuseTestTock([], { alerts: { channels: [{ command: ['/bin/true'] }] } });
+  await expect(test.tock.alerts.test('comand')).rejects.toThrow(
+    /no channel "comand"; did you mean command\?/,
+  );
 });

@@ -311,82 +311,6 @@ describe('channels are notified when a condition is met, and when it has recover
 });
 
 describe('a notification', () => {
-  it('is sent once even when three ticks notice at once', async () => {
-    await open({ when: 'failing', times: 1 }, { when: 'dead' });
-    const others = [test.another(), test.another()];
-    for (let round = 0; round < 5; round++) {
-      await Promise.all([1, 2, 3].map(() => test.tock.enqueue('mail', { bad: true })));
-      await Promise.all([test.tock, ...others].map(tock => tock.tick()));
-      await test.advance('1m');
-    }
-    await minutes(2);
-    const byRule = await test.sql<{ rule: string; kind: string; count: number }>(
-      'select rule, kind, count(*)::int as count from tock.alert_flips group by 1, 2 order by 1, 2',
-    );
-    expect(byRule).toEqual([
-      { rule: 'dead', kind: 'down', count: 1 },
-      { rule: 'failing', kind: 'down', count: 1 },
-    ]);
-    expect(
-      sent()
-        .join('\n')
-        .match(/is failing/g),
-    ).toHaveLength(1);
-    expect(
-      sent()
-        .join('\n')
-        .match(/has a dead run/g),
-    ).toHaveLength(1);
-  });
-
-  it('is repeated once a day while it lasts', async () => {
-    await open({ when: 'broken' });
-    await test.sql(
-      `update tock.job_definitions set broken_at = tock.now(), broken_reason = 'no such field' where name = 'hourly'`,
-    );
-    await minutes(1);
-    expect(sent()).toHaveLength(1);
-    await test.advance('23h');
-    await minutes(2);
-    expect(sent()).toHaveLength(1);
-    await test.advance('1h');
-    await minutes(3);
-    expect(sent().slice(1)).toEqual([expect.stringMatching(/^:red_circle: hourly still is broken \(for 1d/)]);
-    await test.advance('1d');
-    await minutes(2);
-    expect(sent()).toHaveLength(3);
-    expect(await kinds()).toEqual(['down', 'reminder', 'reminder']);
-  });
-
-  it('is one digest a minute when much flips', async () => {
-    await open({ when: 'broken' });
-    for (let n = 0; n < 30; n++)
-      await test.tock.schedules.upsert({ name: `s${n}`, job: 'mail', cron: '0 0 1 1 *' });
-    const broken = async (from: number, to: number) =>
-      await test.sql(
-        `update tock.job_definitions set broken_at = tock.now(), broken_reason = 'x' where name = any($1)`,
-        [Array.from({ length: to - from }, (_, n) => `s${from + n}`)],
-      );
-    await broken(0, 10);
-    await test.advance('1m');
-    await test.tock.tick();
-    expect(sent()).toEqual([expect.stringMatching(/^:red_circle: \*Tock: 10 down\*\ns0 is broken: .*\ns1 /)]);
-    // Two waves within the minute are one message, at its end.
-    for (const [from, to] of [
-      [10, 20],
-      [20, 30],
-    ] as const) {
-      await broken(from, to);
-      await test.advance('25s');
-      await test.tock.tick();
-    }
-    expect(sent()).toHaveLength(1);
-    await test.advance('30s');
-    await test.tock.tick();
-    expect(sent().slice(1)).toEqual([expect.stringContaining('*Tock: 20 down*')]);
-    expect(await kinds()).toHaveLength(30);
-  });
-
   it('is not sent of what is muted, by rule or by name, until the mute ends', async () => {
     await open({ when: 'broken' }, { when: 'dead' });
     await test.tock.alerts.mute('hourly', { until: '2026-03-09T12:30:00Z', note: 'moving house' });
@@ -412,17 +336,6 @@ describe('a notification', () => {
     await test.tock.alerts.unmute('hourly');
     await minutes(2);
     expect(sent().slice(1)).toEqual([expect.stringContaining('hourly is broken')]);
-  });
-
-  it('is not sent for a recovery if the outage was not sent', async () => {
-    await open({ when: 'broken' });
-    await test.tock.alerts.mute('broken', { until: '2026-03-09T12:30:00Z' });
-    await test.sql(`update tock.job_definitions set broken_at = tock.now() where name = 'hourly'`);
-    await minutes(2);
-    await test.sql(`update tock.job_definitions set broken_at = null where name = 'hourly'`);
-    await minutes(2);
-    expect(sent()).toEqual([]);
-    expect(await kinds()).toEqual(['down', 'up']);
   });
 
   it('goes to the channels of its rule, about the definitions of its rule', async () => {
@@ -512,23 +425,21 @@ describe('a process that has no alerts', () => {
   });
 });
 
-describe('an idle tick', () => {
-  it.each([
-    ['an event', `insert into tock.alert_events (kind, run_id, job) values ('dead', 1, 'mail')`],
-    ['a watch', `update tock.alert_watches set check_at = tock.now()`],
-    ['the hour', `update tock.alert_clock set check_at = tock.now()`],
-  ])('is not idle when alerts are to be evaluated: %s', async (_what, statement) => {
-    await open({ when: 'dead' }, { when: 'late' });
-    const pool = new pg.Pool({ connectionString: test.url });
-    const options = { pool, jobs, alerts: { rules: [{ when: 'dead' as const }, { when: 'late' as const }] } };
-    const shell = assembleTock(options, () => Promise.resolve(silentLogger));
-    try {
-      expect(await shell.idleTick()).not.toBeNull();
-      await test.sql(statement);
-      expect(await shell.idleTick()).toBeNull();
-    } finally {
-      await shell.close();
-      await pool.end();
-    }
-  });
+it.each([
+  ['an event', `insert into tock.alert_events (kind, run_id, job) values ('dead', 1, 'mail')`],
+  ['a watch', `update tock.alert_watches set check_at = tock.now()`],
+  ['the hour', `update tock.alert_clock set check_at = tock.now()`],
+])('an idle tick is not idle when alerts are to be evaluated: %s', async (_what, statement) => {
+  await open({ when: 'dead' }, { when: 'late' });
+  const pool = new pg.Pool({ connectionString: test.url });
+  const options = { pool, jobs, alerts: { rules: [{ when: 'dead' as const }, { when: 'late' as const }] } };
+  const shell = assembleTock(options, () => Promise.resolve(silentLogger));
+  try {
+    expect(await shell.idleTick()).not.toBeNull();
+    await test.sql(statement);
+    expect(await shell.idleTick()).toBeNull();
+  } finally {
+    await shell.close();
+    await pool.end();
+  }
 });

@@ -140,23 +140,21 @@ describe('where more is wrong than one evaluation reads', () => {
   });
 });
 
-describe('what an idle tick asks', () => {
-  it('is the shortest limit of each kind, and nothing without rules', () => {
-    expect(alertLimits(readAlerts({ channels: [{ command: ['/nowhere/page'] }], rules: [] }))).toBeNull();
-    expect(
-      alertLimits(
-        alertingOf(
-          { when: 'waiting', longerThan: '10m', queues: ['mails'] },
-          { when: 'waiting', longerThan: '5m', queues: ['reports'], name: 'reports' },
-          { when: 'running-long' },
-        ),
+it('what an idle tick asks is the shortest limit of each kind, and nothing without rules', () => {
+  expect(alertLimits(readAlerts({ channels: [{ command: ['/nowhere/page'] }], rules: [] }))).toBeNull();
+  expect(
+    alertLimits(
+      alertingOf(
+        { when: 'waiting', longerThan: '10m', queues: ['mails'] },
+        { when: 'waiting', longerThan: '5m', queues: ['reports'], name: 'reports' },
+        { when: 'running-long' },
       ),
-    ).toEqual({
-      waitMs: 300_000,
-      silentMs: null,
-      waitQueues: ['mails', 'reports'],
-      asksDuration: true,
-      asksLate: false,
-    });
+    ),
+  ).toEqual({
+    waitMs: 300_000,
+    silentMs: null,
+    waitQueues: ['mails', 'reports'],
+    asksDuration: true,
+    asksLate: false,
   });
 });

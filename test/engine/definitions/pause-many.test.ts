@@ -80,14 +80,6 @@ describe('pauseMany', () => {
     expect(await test.tock.schedules.pauseMany({ state: 'scheduled' })).toMatchObject({ names: ['b'] });
   });
 
-  it('only counts in a dry run, and leaves no row of the audit', async () => {
-    await test.tock.schedules.pause('held');
-    const counted = await test.tock.schedules.pauseMany({}, { dryRun: true });
-    expect(counted).toMatchObject({ pause: null, paused: 3, pausedAlready: 1 });
-    expect(Object.keys(await reasons())).toEqual(['held']);
-    expect(await acts('schedules.pause')).toHaveLength(1);
-  });
-
   it('refuses a name that nothing has, before it pauses any', async () => {
     await expect(test.tock.schedules.pauseMany({ names: ['a', 'typo'] })).rejects.toMatchObject({
       code: 'TOCK_NOT_FOUND',
@@ -181,22 +173,6 @@ describe('resumeMany', () => {
     await test.tock.schedules.remove('a');
     expect(await test.tock.schedules.resumeMany({ pause })).toMatchObject({ resumed: 3 });
     expect(await find('failing')).toMatchObject({ pausedAt: null, vanishedAt: expect.any(Date) });
-  });
-
-  it('resumes definitions by their names, and counts those that were paused', async () => {
-    await pauseAll();
-    await test.tock.schedules.resume('b');
-    expect(await test.tock.schedules.resumeMany({ names: ['a', 'b'] })).toMatchObject({
-      resumed: 1,
-      names: ['a'],
-    });
-    expect(await acts('schedules.resume')).toMatchObject([{ targets: ['a'] }, { targets: ['b'] }]);
-  });
-
-  it('counts in a dry run', async () => {
-    const { pause } = await pauseAll();
-    expect(await test.tock.schedules.resumeMany({ pause }, { dryRun: true })).toMatchObject({ resumed: 4 });
-    expect(Object.keys(await reasons())).toHaveLength(4);
   });
 
   it('refuses to resume everything, an act of which no pause holds, and names that nothing has', async () => {

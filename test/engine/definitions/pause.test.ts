@@ -77,20 +77,6 @@ describe('pause and resume', () => {
     expect((await rows('in-code')).map(each => `${each.at} ${each.count}`)).toEqual(['16:30 2', '15:00 3']);
   });
 
-  it('keep a pause through an edit, and record what it left out under the old schedule', async () => {
-    await test.tock.schedules.upsert(minutely);
-    await test.tock.schedules.pause('tenant-7');
-    await test.advance('3m');
-    const edited = await test.tock.schedules.upsert({ ...minutely, cron: '0 * * * *' });
-    expect(edited.pausedAt).not.toBeNull();
-    await test.advance('2h');
-    expect((await test.tock.schedules.resume('tenant-7')).skipped?.count).toBe(2);
-    expect(await rows('tenant-7')).toEqual([
-      { status: 'skipped', at: '14:00', count: 2, reason: 'paused' },
-      { status: 'skipped', at: '12:03', count: 3, reason: 'paused' },
-    ]);
-  });
-
   it('leave an exhausted schedule without a next occurrence', async () => {
     await test.tock.schedules.upsert({ ...minutely, remaining: 0 });
     await test.tock.schedules.pause('tenant-7');
@@ -135,14 +121,6 @@ describe('remove', () => {
       '12:02 edited',
       '12:13 null',
     ]);
-  });
-
-  it('records queued runs that it withdrew', async () => {
-    await test.tock.schedules.upsert({ ...minutely, cron: '0 * * * *', jitter: '30m' });
-    await test.setClock('2026-03-01T13:00:00Z');
-    await test.tock.tick();
-    await test.tock.schedules.remove('tenant-7');
-    expect(await rows('tenant-7')).toEqual([{ status: 'skipped', at: '13:00', count: 1, reason: 'edited' }]);
   });
 
   it('refuses what is not there, what code defines, and another version', async () => {

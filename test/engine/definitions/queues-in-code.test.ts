@@ -238,19 +238,17 @@ describe('what an operator sets in a queue that is in code', () => {
   });
 });
 
-describe('a queue that only a handler has closed', () => {
-  it('can be resumed at a rate, as one that is paused', async () => {
-    await test.sql(
-      `insert into tock.job_queues (name, closed_until) values ('mail', tock.now() + interval '1h')`,
-    );
-    const rate = { count: 5, per: '1s' };
-    expect(await test.tock.queues.resume('mail', { rate })).toMatchObject({
-      wasPaused: true,
-      closedUntil: null,
-      rate: { count: 5, perMs: 1000 },
-    });
-    await expect(test.tock.queues.resume('mail', { rate })).rejects.toThrow('is neither paused nor closed');
+it('a queue that only a handler has closed can be resumed at a rate, as one that is paused', async () => {
+  await test.sql(
+    `insert into tock.job_queues (name, closed_until) values ('mail', tock.now() + interval '1h')`,
+  );
+  const rate = { count: 5, per: '1s' };
+  expect(await test.tock.queues.resume('mail', { rate })).toMatchObject({
+    wasPaused: true,
+    closedUntil: null,
+    rate: { count: 5, perMs: 1000 },
   });
+  await expect(test.tock.queues.resume('mail', { rate })).rejects.toThrow('is neither paused nor closed');
 });
 
 describe('resetting a queue', () => {

@@ -1,7 +1,6 @@
 // Engine: schedules that are made and edited at run time.
 import { describe, expect, it } from 'vitest';
 import { defineJob, type ScheduleInput } from '../../../src/index.js';
-import { rounds } from '../../support/rounds.js';
 import { mail, minutely, plain, schedulesTest } from './schedules-kit.js';
 
 const { test, rows, find } = schedulesTest();
@@ -152,16 +151,6 @@ describe('upsert', () => {
     }
   });
 
-  it('makes one schedule of many that are made at once under one name', { tags: 'check' }, async () => {
-    const tocks = Array.from({ length: 6 }, () => test.another({ connections: 2 }));
-    const made = await Promise.all(tocks.map(tock => tock.schedules.upsert(minutely)));
-    expect(new Set(made.map(({ id, version }) => `${id} ${version}`)).size).toBe(1);
-    const raced = await Promise.allSettled(
-      tocks.map(tock => tock.schedules.upsert({ ...minutely, name: 'new' }, { ifVersion: 0 })),
-    );
-    expect(raced.filter(each => each.status === 'fulfilled')).toHaveLength(1);
-  });
-
   it('keeps a single time that has passed in an edit, and refuses it in a new schedule', async () => {
     const { schedules } = test.tock;
     const once = { name: 'once', job: plain, at: '2026-03-01T12:01:00Z' } as const;
@@ -215,32 +204,6 @@ describe('upsert', () => {
     await test.sql(`update tock.job_definitions set cron = 'x', broken_at = now(), broken_reason = 'x'
       where name = 'tenant-7'`);
     expect(await test.tock.schedules.upsert(minutely)).toMatchObject({ version: 2, brokenReason: null });
-  });
-
-  it('holds hundreds of schedules of one job, each with its payload', { tags: 'check' }, async () => {
-    const count = rounds(100, 500);
-    const tenants = Array.from({ length: count }, (_, tenant) => tenant);
-    // All at once, some would wait for a connection for longer than they may, on a busy machine.
-    for (let from = 0; from < tenants.length; from += 50)
-      await Promise.all(
-        tenants
-          .slice(from, from + 50)
-          .map(tenant =>
-            test.tock.schedules.upsert({ ...minutely, name: `tenant-${tenant}`, payload: { tenant } }),
-          ),
-      );
-    await test.setClock('2026-03-01T12:01:00Z');
-    expect(await test.tock.tick({ concurrency: 100 })).toMatchObject({
-      materialized: { runs: count },
-      executed: { succeeded: count },
-    });
-    const outputs = await test.sql<{ name: string; tenant: number }>(
-      `select d.name, (r.output ->> 'tenant')::int as tenant from tock.job_runs_finished r
-       join tock.job_definitions d on d.id = r.definition_id`,
-    );
-    expect(outputs).toHaveLength(count);
-    for (const { name, tenant } of outputs) expect(name).toBe(`tenant-${tenant}`);
-    expect(await test.tock.schedules.list({ limit: 1000 })).toHaveLength(count + 3);
   });
 
   it('is left alone when code registers, and taken over when code defines the name', {

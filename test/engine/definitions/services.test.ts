@@ -366,15 +366,13 @@ describe('a declared job', () => {
   });
 });
 
-describe('an idle tick', () => {
-  it('is idle for its own set only', async () => {
-    const [billing, shop] = [of('billing', [job('invoice', null)]), of('shop', [job('invoice', null)])];
-    await billing.register();
-    const { rows } = { rows: await test.sql('select service, fingerprint from tock.registrations') };
-    expect(rows).toHaveLength(1);
-    await expect(shop.tick()).rejects.toMatchObject({ code: 'TOCK_NAME_TAKEN' });
-    await billing.tick();
-    const [tick] = await test.sql('select service, fingerprint from tock.ticks');
-    expect(tick).toEqual(rows[0]);
-  });
+it('an idle tick is idle for its own set only', async () => {
+  const [billing, shop] = [of('billing', [job('invoice', null)]), of('shop', [job('invoice', null)])];
+  await billing.register();
+  const { rows } = { rows: await test.sql('select service, fingerprint from tock.registrations') };
+  expect(rows).toHaveLength(1);
+  await expect(shop.tick()).rejects.toMatchObject({ code: 'TOCK_NAME_TAKEN' });
+  await billing.tick();
+  const [tick] = await test.sql('select service, fingerprint from tock.ticks');
+  expect(tick).toEqual(rows[0]);
 });

@@ -103,14 +103,6 @@ describe('a crash', () => {
     expect(worker.outcomeCounts).toMatchObject({ succeeded: 1, lost: 0 });
     expect(await rows()).toMatchObject([{ status: 'succeeded', errors: 0 }]);
   });
-
-  it('cancels a run that an operator had asked to cancel', async () => {
-    const id = await test.tock.enqueue(hold);
-    const worker = await claimHeld(1);
-    await test.tock.runs.cancel(id);
-    await worker.crash(new Error('boom'));
-    expect(await rows()).toMatchObject([{ status: 'cancelled' }]);
-  });
 });
 
 describe('a lease that expires', () => {
@@ -145,15 +137,13 @@ describe('a lease that expires', () => {
   });
 });
 
-describe('a library', () => {
-  it('installs nothing in the process of its app', { tags: 'check' }, async () => {
-    const listeners = () => process.eventNames().map(name => [name, process.listenerCount(name)]);
-    // oxlint-disable-next-line typescript/unbound-method -- compared, not called
-    const before = [listeners(), process.exit];
-    await test.another({ drain: 0, grace: 0 }).start();
-    await test.tock.enqueue(hold);
-    await until(async () => begun === 1, 'a handler to start');
-    // oxlint-disable-next-line typescript/unbound-method -- compared, not called
-    expect([listeners(), process.exit]).toEqual(before);
-  });
+it('a library installs nothing in the process of its app', { tags: 'check' }, async () => {
+  const listeners = () => process.eventNames().map(name => [name, process.listenerCount(name)]);
+  // oxlint-disable-next-line typescript/unbound-method -- compared, not called
+  const before = [listeners(), process.exit];
+  await test.another({ drain: 0, grace: 0 }).start();
+  await test.tock.enqueue(hold);
+  await until(async () => begun === 1, 'a handler to start');
+  // oxlint-disable-next-line typescript/unbound-method -- compared, not called
+  expect([listeners(), process.exit]).toEqual(before);
 });

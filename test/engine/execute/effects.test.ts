@@ -32,29 +32,27 @@ const runOf = async (acting: AnyJob) => {
   return { id, tock, summary, run: await tock.runs.get(id) };
 };
 
-describe('the ledger', () => {
-  it('takes no key of once for a step, nor the other way round, whatever they are called', async () => {
-    const said: unknown[] = [];
-    const acting = job(async ctx => {
-      const { runId } = ctx;
-      for (const name of ['a', `${runId}:a`, `step:${runId}:a`, `once:step:${runId}:a`, 'once:a', ':a']) {
-        said.push([
-          name,
-          await ctx.step(name, () => `step ${name}`),
-          await ctx.once(name, () => `once ${name}`),
-        ]);
-      }
-    });
-    const { run, tock } = await runOf(acting);
-    expect(run).toMatchObject({ status: 'succeeded' });
-    expect(said).toHaveLength(6);
-    for (const [name, step, once] of said as [string, string, string][])
-      expect([step, once]).toEqual([`step ${name}`, `once ${name}`]);
-    // Another run whose steps have the first one's id in their names.
-    await tock.enqueue(acting);
-    await tock.tick();
-    expect(await test.sql('select from tock.job_effects where key like $1', ['step:%'])).toHaveLength(12);
+it('the ledger takes no key of once for a step, nor the other way round, whatever they are called', async () => {
+  const said: unknown[] = [];
+  const acting = job(async ctx => {
+    const { runId } = ctx;
+    for (const name of ['a', `${runId}:a`, `step:${runId}:a`, `once:step:${runId}:a`, 'once:a', ':a']) {
+      said.push([
+        name,
+        await ctx.step(name, () => `step ${name}`),
+        await ctx.once(name, () => `once ${name}`),
+      ]);
+    }
   });
+  const { run, tock } = await runOf(acting);
+  expect(run).toMatchObject({ status: 'succeeded' });
+  expect(said).toHaveLength(6);
+  for (const [name, step, once] of said as [string, string, string][])
+    expect([step, once]).toEqual([`step ${name}`, `once ${name}`]);
+  // Another run whose steps have the first one's id in their names.
+  await tock.enqueue(acting);
+  await tock.tick();
+  expect(await test.sql('select from tock.job_effects where key like $1', ['step:%'])).toHaveLength(12);
 });
 
 describe('ctx.once', () => {
@@ -119,19 +117,17 @@ describe('ctx.once', () => {
   });
 });
 
-describe('ctx.step', () => {
-  it('keeps a result across the attempts of its run, and not for another run', {
-    tags: 'check',
-  }, async () => {
-    let calls = 0;
-    const acting = job(async ctx => {
-      const step = await ctx.step('fetch', () => ({ call: ++calls }));
-      if (ctx.attempt < 3) throw new Error('later');
-      return step;
-    });
-    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: { call: 1 } });
-    expect((await runOf(acting)).run).toMatchObject({ output: { call: 2 } });
+it('ctx.step keeps a result across the attempts of its run, and not for another run', {
+  tags: 'check',
+}, async () => {
+  let calls = 0;
+  const acting = job(async ctx => {
+    const step = await ctx.step('fetch', () => ({ call: ++calls }));
+    if (ctx.attempt < 3) throw new Error('later');
+    return step;
   });
+  expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: { call: 1 } });
+  expect((await runOf(acting)).run).toMatchObject({ output: { call: 2 } });
 });
 
 /**
@@ -362,33 +358,31 @@ describe('ctx.transaction', () => {
   });
 });
 
-describe('a transaction whose commit was lost on the way', () => {
-  it('says that its outcome is not known where that cannot be read either', async () => {
-    const workerId = '00000000-0000-4000-8000-000000000001';
-    const [id = ''] = await addRuns(test, { status: 'running', attempts: 1, fence: 1, locked_by: workerId });
-    const database = openDatabase({ connectionString: test.url });
-    const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
-    const cutOff: Database = {
-      ...database,
-      handlers: {
-        ...database.handlers,
-        async transaction(work) {
-          await database.handlers.transaction(work);
-          throw lost;
-        },
+it('a transaction whose commit was lost on the way says that its outcome is not known where that cannot be read either', async () => {
+  const workerId = '00000000-0000-4000-8000-000000000001';
+  const [id = ''] = await addRuns(test, { status: 'running', attempts: 1, fence: 1, locked_by: workerId });
+  const database = openDatabase({ connectionString: test.url });
+  const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+  const cutOff: Database = {
+    ...database,
+    handlers: {
+      ...database.handlers,
+      async transaction(work) {
+        await database.handlers.transaction(work);
+        throw lost;
       },
-      run: () => Promise.reject(Object.assign(new Error('permission denied'), { code: '42501' })),
-    };
-    const engine = { clock: systemClock, database: cutOff, logger: silentLogger } as unknown as Engine;
-    const active = activeRun({ id, fence: 1, job: 'acts' } as ClaimedRun, systemClock.now());
-    const { transaction } = createEffects(engine, active, workerId);
-    await expect(transaction(() => 'done')).rejects.toMatchObject({
-      code: 'TOCK_OUTCOME_UNKNOWN',
-      cause: lost,
-    });
-    expect(active.isCommitted).toBe(false);
-    await database.close();
+    },
+    run: () => Promise.reject(Object.assign(new Error('permission denied'), { code: '42501' })),
+  };
+  const engine = { clock: systemClock, database: cutOff, logger: silentLogger } as unknown as Engine;
+  const active = activeRun({ id, fence: 1, job: 'acts' } as ClaimedRun, systemClock.now());
+  const { transaction } = createEffects(engine, active, workerId);
+  await expect(transaction(() => 'done')).rejects.toMatchObject({
+    code: 'TOCK_OUTCOME_UNKNOWN',
+    cause: lost,
   });
+  expect(active.isCommitted).toBe(false);
+  await database.close();
 });
 
 describe.each([
@@ -458,23 +452,21 @@ describe('the key of an effect', () => {
   });
 });
 
-describe('ctx.progress', () => {
-  it('is shown while the run is running, and is kept with it', { tags: 'check' }, async () => {
-    const { opened: held, open: release } = gate();
-    const acting = job(async ctx => {
-      ctx.progress(0.25, 'reading');
-      await held;
-      ctx.progress(7, 'done');
-    });
-    const tock = test.another({ jobs: [acting] });
-    const id = await tock.enqueue(acting);
-    const ticking = tock.tick();
-    await until(async () => (await tock.runs.get(id))?.progress?.fraction === 0.25, 'progress');
-    release();
-    await ticking;
-    expect(await tock.runs.get(id)).toMatchObject({
-      status: 'succeeded',
-      progress: { fraction: 1, stage: 'done', events: 2 },
-    });
+it('ctx.progress is shown while the run is running, and is kept with it', { tags: 'check' }, async () => {
+  const { opened: held, open: release } = gate();
+  const acting = job(async ctx => {
+    ctx.progress(0.25, 'reading');
+    await held;
+    ctx.progress(7, 'done');
+  });
+  const tock = test.another({ jobs: [acting] });
+  const id = await tock.enqueue(acting);
+  const ticking = tock.tick();
+  await until(async () => (await tock.runs.get(id))?.progress?.fraction === 0.25, 'progress');
+  release();
+  await ticking;
+  expect(await tock.runs.get(id)).toMatchObject({
+    status: 'succeeded',
+    progress: { fraction: 1, stage: 'done', events: 2 },
   });
 });

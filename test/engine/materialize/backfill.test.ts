@@ -116,18 +116,6 @@ describe('backfill', () => {
     expect((await test.tock.schedules.backfill('hourly', window)).made).toBe(0);
   });
 
-  it('writes nothing in a dry run', async () => {
-    await test.tock.schedules.upsert(hourly);
-    const before = await test.sql('select count(*) from tock.job_occurrences');
-    expect(await test.tock.schedules.backfill('hourly', { ...day, dryRun: true })).toEqual({
-      occurrences: 24,
-      existing: 0,
-      made: 0,
-    });
-    expect(await test.sql('select count(*) from tock.job_occurrences')).toEqual(before);
-    expect(await test.tock.runs.list()).toEqual([]);
-  });
-
   it('computes the payload where code does, and works for a paused definition of code', async () => {
     await test.tock.schedules.pause('computed');
     await test.tock.schedules.backfill('computed', {

@@ -136,24 +136,6 @@ describe('after', () => {
     expect(await sorted('report')).toEqual(all);
   });
 
-  it('is made by the next tick when the process died between the end and what follows', {
-    tags: 'check',
-  }, async () => {
-    const tock = await open(parent('load'), child('report', 'load'));
-    await test.sql(
-      `create function tock.hold() returns trigger language plpgsql as $$ begin raise 'held'; end $$`,
-    );
-    await test.sql(
-      `create trigger hold before delete on tock.job_outbox for each row execute function tock.hold()`,
-    );
-    await tock.tick();
-    expect(await states('load')).toEqual([{ at: '12:00', status: 'succeeded' }]);
-    expect(await states('report')).toEqual([]);
-    await test.sql(`drop trigger hold on tock.job_outbox`);
-    await tock.tick();
-    expect(await states('report')).toEqual([{ at: '12:00', status: 'succeeded' }]);
-  });
-
   it('goes one after another also where parents end out of turn: who has begun ends first', {
     tags: 'check',
   }, async () => {
@@ -306,21 +288,6 @@ describe('onDead', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('also follows a run that the reaper found dead', { tags: 'check' }, async () => {
-    const care = defineJob({ name: 'care', run: () => null });
-    const load = defineJob({ name: 'load', retry: { maxAttempts: 1 }, onDead: 'care', run: () => null });
-    const tock = await open(load, care);
-    const id = await tock.enqueue(load);
-    await test.sql(
-      `update tock.job_runs_live set status = 'running', attempts = 1, fence = 1, locked_until = tock.now() - interval '1 s'`,
-    );
-    await tock.tick();
-    expect(await tock.runs.get(id)).toMatchObject({ status: 'dead' });
-    expect(await tock.runs.list({ job: 'care' })).toMatchObject([
-      { status: 'succeeded', payload: { run: id } },
-    ]);
-  });
-
   it('names a job that is there, and not itself', () => {
     const make = (onDead: string) => defineJob({ name: 'load', onDead, run: () => null });
     expect(() => make('load')).toThrow('onDead of job load is the job itself');
@@ -330,48 +297,46 @@ describe('onDead', () => {
   });
 });
 
-describe('pauseOnFailure', () => {
-  it('pauses after so many dead runs in a row, and counts afresh once resumed', {
-    tags: 'check',
-  }, async () => {
-    failing.add('load');
-    const load = defineJob({
-      name: 'load',
-      schedule: { cron: '0 * * * *', pauseOnFailure: 2 },
-      run: () => {
-        if (failing.has('load')) throw new Dead('no');
-      },
-    });
-    const tock = await open(load);
-    const definition = async () => (await tock.schedules.list({ name: 'load' }))[0];
-    const hours = async (count: number) => {
-      for (let hour = 0; hour < count; hour++) {
-        await tock.tick();
-        await test.advance('1h');
-      }
-    };
-    await hours(1);
-    failing.clear();
-    await hours(1);
-    failing.add('load');
-    await hours(1);
-    expect(await definition()).toMatchObject({ pausedAt: null });
-    await hours(1);
-    expect(await definition()).toMatchObject({ pauseReason: 'paused by itself after 2 dead runs in a row' });
-    await hours(2);
-    await tock.schedules.resume('load');
-    await hours(2);
-    expect(await definition()).toMatchObject({ pausedAt: null });
-    await hours(1);
-    expect(await definition()).toMatchObject({ pausedAt: expect.any(Date) });
-    expect((await states('load')).map(each => each.status)).toEqual([
-      'dead',
-      'succeeded',
-      'dead',
-      'dead',
-      'skipped paused',
-      'dead',
-      'dead',
-    ]);
+it('pauseOnFailure pauses after so many dead runs in a row, and counts afresh once resumed', {
+  tags: 'check',
+}, async () => {
+  failing.add('load');
+  const load = defineJob({
+    name: 'load',
+    schedule: { cron: '0 * * * *', pauseOnFailure: 2 },
+    run: () => {
+      if (failing.has('load')) throw new Dead('no');
+    },
   });
+  const tock = await open(load);
+  const definition = async () => (await tock.schedules.list({ name: 'load' }))[0];
+  const hours = async (count: number) => {
+    for (let hour = 0; hour < count; hour++) {
+      await tock.tick();
+      await test.advance('1h');
+    }
+  };
+  await hours(1);
+  failing.clear();
+  await hours(1);
+  failing.add('load');
+  await hours(1);
+  expect(await definition()).toMatchObject({ pausedAt: null });
+  await hours(1);
+  expect(await definition()).toMatchObject({ pauseReason: 'paused by itself after 2 dead runs in a row' });
+  await hours(2);
+  await tock.schedules.resume('load');
+  await hours(2);
+  expect(await definition()).toMatchObject({ pausedAt: null });
+  await hours(1);
+  expect(await definition()).toMatchObject({ pausedAt: expect.any(Date) });
+  expect((await states('load')).map(each => each.status)).toEqual([
+    'dead',
+    'succeeded',
+    'dead',
+    'dead',
+    'skipped paused',
+    'dead',
+    'dead',
+  ]);
 });

@@ -7,7 +7,6 @@ import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { collectLines } from '../../support/lines.js';
 import { openForEach } from '../../support/open.js';
-import { rounds } from '../../support/rounds.js';
 import { whileHeld } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
 
@@ -40,208 +39,44 @@ const batchesOf = async (table: string, where: string) =>
     )
   ).map(row => row.count);
 
-describe('an occurrence', () => {
-  it('gives one run when it is due, with its nominal time and data interval', async () => {
-    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *' })] });
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 0 });
-    await test.setClock('2026-03-01T12:01:00Z');
-    expect(await tock.tick()).toMatchObject({ materialized: { runs: 1 }, executed: { succeeded: 1 } });
-    expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
-    const [run] = await tock.runs.list();
-    expect(run).toMatchObject({
-      trigger: 'cron',
-      scheduledFor: new Date('2026-03-01T12:01:00Z'),
-      output: {
-        scheduledFor: '2026-03-01T12:01:00.000Z',
-        interval: { start: '2026-03-01T12:00:00.000Z', end: '2026-03-01T12:01:00.000Z' },
-        count: 1,
-      },
-    });
-    const [definition] = await tock.schedules.list();
-    expect(run?.idempotencyKey).toBe(`cron:${definition?.id}:2026-03-01T12:01:00Z`);
-    expect(definition).toMatchObject({
-      cursor: new Date('2026-03-01T12:01:00Z'),
-      nextAt: new Date('2026-03-01T12:02:00Z'),
-    });
+it('an occurrence gives one run when it is due, with its nominal time and data interval', async () => {
+  const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *' })] });
+  expect((await tock.tick()).materialized).toMatchObject({ runs: 0 });
+  await test.setClock('2026-03-01T12:01:00Z');
+  expect(await tock.tick()).toMatchObject({ materialized: { runs: 1 }, executed: { succeeded: 1 } });
+  expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
+  const [run] = await tock.runs.list();
+  expect(run).toMatchObject({
+    trigger: 'cron',
+    scheduledFor: new Date('2026-03-01T12:01:00Z'),
+    output: {
+      scheduledFor: '2026-03-01T12:01:00.000Z',
+      interval: { start: '2026-03-01T12:00:00.000Z', end: '2026-03-01T12:01:00.000Z' },
+      count: 1,
+    },
   });
-
-  it('is not doubled by a cursor that was set back: the key refuses it', { tags: 'check' }, async () => {
-    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
-    await tock.tick();
-    await test.setClock('2026-03-01T12:03:00Z');
-    expect((await tock.tick()).materialized.runs).toBe(3);
-    await test.sql(
-      `update tock.job_definitions set cursor = '2026-03-01T12:00:30Z', next_at = '2026-03-01T12:01:00Z'`,
-    );
-    expect((await tock.tick()).materialized.runs).toBe(0);
-    expect(await rows()).toHaveLength(3);
-  });
-
-  it('is not lost or doubled when the clock is set back an hour and comes again', {
-    tags: 'check',
-  }, async () => {
-    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
-    await tock.tick();
-    for (const clock of ['12:01:00', '12:02:00', '11:30:00', '11:59:00', '12:02:00', '12:04:00']) {
-      await test.setClock(`2026-03-01T${clock}Z`);
-      await tock.tick();
-    }
-    expect((await rows()).map(row => row.scheduled_for.toISOString().slice(11, 16))).toEqual([
-      '12:01',
-      '12:02',
-      '12:03',
-      '12:04',
-    ]);
+  const [definition] = await tock.schedules.list();
+  expect(run?.idempotencyKey).toBe(`cron:${definition?.id}:2026-03-01T12:01:00Z`);
+  expect(definition).toMatchObject({
+    cursor: new Date('2026-03-01T12:01:00Z'),
+    nextAt: new Date('2026-03-01T12:02:00Z'),
   });
 });
 
-describe('after three days off', () => {
-  it('latest gives one run per definition that says how many it stands for, and a row for those it left out', {
-    tags: 'check',
-  }, async () => {
-    const jobs = Array.from({ length: 20 }, (_, index) =>
-      scheduled(`hourly-${index}`, { cron: '0 * * * *' }),
-    );
-    const tock = test.another({ jobs });
-    await tock.tick();
-    await test.advance('3d');
-    const summary = await tock.tick();
-    expect(summary).toMatchObject({ materialized: { runs: 20, skips: 20 }, executed: { succeeded: 20 } });
-    const mine = (await rows()).filter(row => row.name === 'hourly-7');
-    expect(mine).toMatchObject([
-      {
-        status: 'skipped',
-        skip_reason: 'catchup',
-        occurrence_count: 71,
-        scheduled_for: new Date('2026-03-04T11:00:00Z'),
-      },
-      { status: 'succeeded', occurrence_count: 72, scheduled_for: new Date('2026-03-04T12:00:00Z') },
-    ]);
+it('after three days off all catches up more than one plan holds also under overlap skip; what comes due afterwards overlaps', async () => {
+  const tock = test.another({
+    jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all', overlap: 'skip' })],
   });
-
-  it('all gives a run for each occurrence within its window, and one skipped row for the older ones', {
-    tags: 'check',
-  }, async () => {
-    const tock = test.another({
-      jobs: [scheduled('hourly', { cron: '0 * * * *', catchup: 'all', catchupWindow: '1d' })],
-    });
-    await tock.tick();
-    await test.advance('3d');
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 24, skips: 1 });
-    expect((await rows())[0]).toMatchObject({
-      status: 'skipped',
-      occurrence_count: 48,
-      scheduled_for: new Date('2026-03-03T12:00:00Z'),
-    });
-  });
-
-  it('all catches up more than one plan holds also under overlap skip; what comes due afterwards overlaps', async () => {
-    const tock = test.another({
-      jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all', overlap: 'skip' })],
-    });
-    await tock.tick();
-    await tock.queues.pause('default');
-    await test.advance('20h');
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 1200, skips: 0 });
-    await test.advance('1m');
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 0, skips: 1 });
-    expect((await rows()).at(-1)).toMatchObject({ skip_reason: 'overlap' });
-  });
-
-  it('none gives nothing but a skipped row, and goes on with the next occurrence', {
-    tags: 'check',
-  }, async () => {
-    const tock = test.another({ jobs: [scheduled('nightly', { cron: '0 3 * * *', catchup: 'none' })] });
-    await tock.tick();
-    await test.advance('3d');
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 0, skips: 1 });
-    await test.setClock('2026-03-05T03:00:20Z');
-    expect((await tock.tick()).executed.succeeded).toBe(1);
-  });
+  await tock.tick();
+  await tock.queues.pause('default');
+  await test.advance('20h');
+  expect((await tock.tick()).materialized).toMatchObject({ runs: 1200, skips: 0 });
+  await test.advance('1m');
+  expect((await tock.tick()).materialized).toMatchObject({ runs: 0, skips: 1 });
+  expect((await rows()).at(-1)).toMatchObject({ skip_reason: 'overlap' });
 });
 
 describe('policies', () => {
-  it('overlap skip leaves a skipped row while an earlier run is live, allow_all runs beside it', {
-    tags: 'check',
-  }, async () => {
-    const tock = test.another({
-      jobs: [
-        scheduled('alone', { cron: '* * * * *' }),
-        scheduled('together', { cron: '* * * * *', overlap: 'allow_all' }),
-      ],
-    });
-    await tock.tick();
-    await test.setClock('2026-03-01T12:01:00Z');
-    await tock.tick();
-    await test.sql(`with r as (delete from tock.job_runs_finished where status = 'succeeded' returning *)
-      insert into tock.job_runs_live (id, definition_id, job, status, scheduled_for, locked_by, locked_until, fence)
-      select id, definition_id, job, 'running', scheduled_for, gen_random_uuid(), '2026-03-02', fence from r`);
-    await test.setClock('2026-03-01T12:02:00Z');
-    expect((await tock.tick()).materialized).toMatchObject({ runs: 1, skips: 1 });
-    expect((await rows()).filter(row => row.scheduled_for.getUTCMinutes() === 2)).toMatchObject([
-      { name: 'alone', status: 'skipped', skip_reason: 'overlap' },
-      { name: 'together', status: 'succeeded' },
-    ]);
-  });
-
-  it('a start deadline skips the run that is claimed too late, with its reason', {
-    tags: 'check',
-  }, async () => {
-    const tock = test.another({ jobs: [scheduled('punctual', { cron: '0 * * * *', startDeadline: '5m' })] });
-    await tock.tick();
-    await test.setClock('2026-03-01T13:10:00Z');
-    expect((await tock.tick()).executed).toMatchObject({ skipped: 1, succeeded: 0 });
-    expect(await rows()).toMatchObject([{ status: 'skipped', skip_reason: 'deadline' }]);
-  });
-
-  it('a start deadline does not hold for the second attempt of a run that began in time', {
-    tags: 'check',
-  }, async () => {
-    const flaky = defineJob({
-      name: 'flaky',
-      schedule: { cron: '0 * * * *', startDeadline: '5m' },
-      retry: { base: '20m', jitter: 0 },
-      run: ctx => {
-        if (ctx.attempt === 1) throw new Error('not yet');
-      },
-    });
-    const tock = test.another({ jobs: [flaky] });
-    await tock.tick();
-    await test.setClock('2026-03-01T13:00:10Z');
-    await tock.tick();
-    await test.setClock('2026-03-01T13:30:00Z');
-    expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, skipped: 0 });
-  });
-
-  it('jitter moves the start and not the occurrence, the same each time', { tags: 'check' }, async () => {
-    const tock = test.another({ jobs: [scheduled('spread', { cron: '0 * * * *', jitter: '10m' })] });
-    await tock.tick();
-    await test.setClock('2026-03-01T13:00:00Z');
-    await tock.tick();
-    await test.setClock('2026-03-01T14:00:00Z');
-    await tock.tick();
-    const [first, second] = await rows();
-    const delay = (row: { run_at: Date; scheduled_for: Date } | undefined) =>
-      row ? row.run_at.getTime() - row.scheduled_for.getTime() : -1;
-    expect(first?.scheduled_for.toISOString()).toBe('2026-03-01T13:00:00.000Z');
-    expect(delay(first)).toBeGreaterThanOrEqual(0);
-    expect(delay(first)).toBeLessThan(600_000);
-    // The second may have found the first live, and then is a skip without a start.
-    expect(second?.status === 'skipped' || delay(second) === delay(first)).toBe(true);
-  });
-
-  it('remaining = 2 gives two runs with two tickers, then none', { tags: 'check' }, async () => {
-    const jobs = [scheduled('twice', { cron: '* * * * *', remaining: 2 })];
-    const [one, two] = [test.another({ jobs }), test.another({ jobs })];
-    await one.tick();
-    for (let minute = 1; minute <= 5; minute++) {
-      await test.setClock(`2026-03-01T12:0${minute}:00Z`);
-      await Promise.all([one.tick(), two.tick()]);
-    }
-    expect(await rows()).toHaveLength(2);
-    expect(await one.schedules.list()).toMatchObject([{ remaining: 0, nextAt: null }]);
-  });
-
   it('remaining counts no occurrence twice, though the cursor is set back', { tags: 'check' }, async () => {
     const tock = test.another({
       jobs: [scheduled('some', { cron: '* * * * *', catchup: 'all', remaining: 5 })],
@@ -410,97 +245,74 @@ describe('a materialization', () => {
   );
 });
 
-describe('a broken definition', () => {
-  it('is marked with its reason, and logged with it; the others run', async () => {
-    const { logger, lines } = collectLines();
-    const tock = test.another({
-      jobs: [scheduled('fine', { cron: '* * * * *' }), scheduled('spoiled', { cron: '* * * * *' })],
-      logger,
-    });
-    await tock.tick();
-    await test.sql(`update tock.job_definitions set cron = '61 25 * * *' where name = 'spoiled'`);
-    await test.setClock('2026-03-01T12:01:00Z');
-    expect(await tock.tick()).toMatchObject({
-      materialized: { runs: 1, broken: ['spoiled'] },
-      executed: { succeeded: 1 },
-    });
-    const [definition] = await tock.schedules.list({ name: 'spoiled' });
-    const reason = definition?.brokenReason;
-    expect(reason).toMatch(/^(?!\w*Error).*minute/);
-    expect((await tock.tick()).materialized.broken).toEqual([]);
-    expect(lines.filter(line => line['event'] === 'definition.broken')).toEqual([
-      {
-        event: 'definition.broken',
-        definition: 'spoiled',
-        reason,
-        message: `definition spoiled is broken and left out: ${reason}`,
-      },
-    ]);
+it('a broken definition is marked with its reason, and logged with it; the others run', async () => {
+  const { logger, lines } = collectLines();
+  const tock = test.another({
+    jobs: [scheduled('fine', { cron: '* * * * *' }), scheduled('spoiled', { cron: '* * * * *' })],
+    logger,
   });
-});
-
-describe('a definition written by hand', () => {
-  it('is taken up by the next tick, from its creation on', async () => {
-    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: (_ctx, payload) => payload })] });
-    await tock.tick();
-    await test.sql(
-      `insert into tock.job_definitions (name, job, origin, cron, payload) values ('by-hand', 'worker', 'runtime', '* * * * *', '{"tenant": 7}')`,
-    );
-    await tock.tick();
-    await test.setClock('2026-03-01T12:01:00Z');
-    expect((await tock.tick()).executed.succeeded).toBe(1);
-    expect(await tock.runs.list()).toMatchObject([
-      { definition: 'by-hand', job: 'worker', output: { tenant: 7 } },
-    ]);
+  await tock.tick();
+  await test.sql(`update tock.job_definitions set cron = '61 25 * * *' where name = 'spoiled'`);
+  await test.setClock('2026-03-01T12:01:00Z');
+  expect(await tock.tick()).toMatchObject({
+    materialized: { runs: 1, broken: ['spoiled'] },
+    executed: { succeeded: 1 },
   });
-});
-
-describe('six tickers in one process', () => {
-  it('give each of hundreds of due definitions one run', { tags: 'check' }, async () => {
-    const count = rounds(200, 700);
-    const jobs = Array.from({ length: count }, (_, index) =>
-      scheduled(`job-${index}`, { cron: '* * * * *' }),
-    );
-    const tickers = Array.from({ length: 6 }, () => test.another({ jobs, connections: 3 }));
-    await tickers[0]?.register();
-    await test.setClock('2026-03-01T12:01:00Z');
-    const summaries = await Promise.all(tickers.map(tock => tock.tick()));
-    expect(summaries.reduce((sum, each) => sum + each.materialized.runs, 0)).toBe(count);
-    expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(count);
-    const [keys] = await test.sql<{ count: string }>('select count(*) from tock.job_occurrences');
-    expect(keys?.count).toBe(String(count));
-  });
-});
-
-describe('live runs', () => {
-  it.each([
-    ['buffer_all', 998, 2],
-    ['buffer_all', 999, 1],
-    ['buffer_all', 1001, 0],
-    ['buffer_one', 0, 2],
-    ['buffer_one', 1, 1],
-    ['buffer_one', 3, 0],
-    ['skip', 1, 0],
-    ['allow_all', 3, 3],
-  ])(
-    '%s beside %d of them: %d of three occurrences give a run',
-    { tags: 'check' },
-    async (overlap, live, runs) => {
-      await test.sql(
-        `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
-       values (7, 'd', 'd', 'runtime', '* * * * *', $1, 'all', tock.now(), tock.now())`,
-        [overlap],
-      );
-      await test.sql(
-        `insert into tock.job_runs_live (job, definition_id) select 'd', 7 from generate_series(1, $1)`,
-        [live],
-      );
-      await test.setClock('2026-03-01T12:03:00Z');
-      const { materialized } = await test.another({ jobs: [] }).tick();
-      expect(materialized).toMatchObject({ runs, skips: runs === 3 ? 0 : 1 });
+  const [definition] = await tock.schedules.list({ name: 'spoiled' });
+  const reason = definition?.brokenReason;
+  expect(reason).toMatch(/^(?!\w*Error).*minute/);
+  expect((await tock.tick()).materialized.broken).toEqual([]);
+  expect(lines.filter(line => line['event'] === 'definition.broken')).toEqual([
+    {
+      event: 'definition.broken',
+      definition: 'spoiled',
+      reason,
+      message: `definition spoiled is broken and left out: ${reason}`,
     },
-  );
+  ]);
 });
+
+it('a definition written by hand is taken up by the next tick, from its creation on', async () => {
+  const tock = test.another({ jobs: [defineJob({ name: 'worker', run: (_ctx, payload) => payload })] });
+  await tock.tick();
+  await test.sql(
+    `insert into tock.job_definitions (name, job, origin, cron, payload) values ('by-hand', 'worker', 'runtime', '* * * * *', '{"tenant": 7}')`,
+  );
+  await tock.tick();
+  await test.setClock('2026-03-01T12:01:00Z');
+  expect((await tock.tick()).executed.succeeded).toBe(1);
+  expect(await tock.runs.list()).toMatchObject([
+    { definition: 'by-hand', job: 'worker', output: { tenant: 7 } },
+  ]);
+});
+
+it.each([
+  ['buffer_all', 998, 2],
+  ['buffer_all', 999, 1],
+  ['buffer_all', 1001, 0],
+  ['buffer_one', 0, 2],
+  ['buffer_one', 1, 1],
+  ['buffer_one', 3, 0],
+  ['skip', 1, 0],
+  ['allow_all', 3, 3],
+])(
+  'live runs %s beside %d of them: %d of three occurrences give a run',
+  { tags: 'check' },
+  async (overlap, live, runs) => {
+    await test.sql(
+      `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
+       values (7, 'd', 'd', 'runtime', '* * * * *', $1, 'all', tock.now(), tock.now())`,
+      [overlap],
+    );
+    await test.sql(
+      `insert into tock.job_runs_live (job, definition_id) select 'd', 7 from generate_series(1, $1)`,
+      [live],
+    );
+    await test.setClock('2026-03-01T12:03:00Z');
+    const { materialized } = await test.another({ jobs: [] }).tick();
+    expect(materialized).toMatchObject({ runs, skips: runs === 3 ? 0 : 1 });
+  },
+);
 
 describe('many definitions at once', () => {
   // A tick ends the step after half a second, which is over where another session holds a batch up.

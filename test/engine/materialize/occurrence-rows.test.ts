@@ -37,11 +37,9 @@ const planned = (more: Partial<PlannedRun> = {}): PlannedRun => ({
   ...more,
 });
 
-describe('occurrenceKey', () => {
-  it('is the definition and the instant, without fractions where there are none', () => {
-    expect(occurrenceKey('7', AT)).toBe('cron:7:2026-03-02T12:00:00Z');
-    expect(occurrenceKey('7', AT + 250)).toBe('cron:7:2026-03-02T12:00:00.250Z');
-  });
+it('occurrenceKey is the definition and the instant, without fractions where there are none', () => {
+  expect(occurrenceKey('7', AT)).toBe('cron:7:2026-03-02T12:00:00Z');
+  expect(occurrenceKey('7', AT + 250)).toBe('cron:7:2026-03-02T12:00:00.250Z');
 });
 
 describe('slotsOf', () => {

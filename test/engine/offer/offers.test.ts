@@ -155,23 +155,6 @@ describe('a queue that is relayed to sql', () => {
     expect(await ids()).toEqual([second]);
   });
 
-  it('tries a run again whose worker is never heard of, under the next fence', {
-    tags: 'check',
-  }, async () => {
-    const id = await send();
-    await test.tock.tick();
-    const [first] = await claim(1, '30 seconds');
-    await test.advance('31s');
-    await test.tock.tick();
-    expect(await run(id)).toMatchObject({ status: 'failed', errors: [{ code: 'TOCK_LEASE_LOST' }] });
-    await test.advance('10s');
-    await test.tock.tick();
-    const [second] = await claim();
-    expect(second).toMatchObject({ run_id: id, fence: 2, attempt: 2 });
-    if (first) expect(await complete(first)).toBe(false);
-    if (second) expect(await complete(second)).toBe(true);
-  });
-
   it('keeps an offer that nobody takes: for a year, and no attempt is counted beyond its own', {
     tags: 'check',
   }, async () => {
@@ -191,18 +174,6 @@ describe('a queue that is relayed to sql', () => {
     expect(await answer(`fail($1, $2, 'no')`, forged)).toBe(false);
     expect(await answer(`extend($1, $2, '1 hour')`, forged)).toBe(false);
     expect(await ids()).toEqual([id]);
-  });
-
-  it('extends a lease from the claim on', { tags: 'check' }, async () => {
-    const id = await send();
-    await test.tock.tick();
-    const [claimed] = await claim(1, '30 seconds');
-    if (!claimed) throw new Error('nothing was claimed');
-    await test.advance('20s');
-    expect(await answer(`extend($1, $2, '1 minute')`, claimed)).toBe(true);
-    expect((await run(id))?.lockedUntil).toEqual(new Date('2026-03-02T12:01:20Z'));
-    await test.advance('61s');
-    expect(await answer(`extend($1, $2, '1 minute')`, claimed)).toBe(false);
   });
 });
 

@@ -220,19 +220,6 @@ describe('a relay', () => {
     expect(new Set(broker.taken.map(({ run }) => run))).toEqual(new Set(ids));
   });
 
-  it('keeps the limit of a job over what is handed off', async () => {
-    await open();
-    const first = await test.tock.enqueue('single', {});
-    const second = await test.tock.enqueue('single', {});
-    await taken(1);
-    await handedOff(1);
-    await until(async () => (await test.tock.runs.get(second))?.blockedOn, 'the second to wait for the slot');
-    expect(broker.taken.map(({ run }) => run)).toEqual([first]);
-    await answer(broker.taken[0]);
-    await taken(2);
-    expect(broker.taken[1]).toMatchObject({ run: second });
-  });
-
   it('claims no more than maxOutstanding until some are answered', async () => {
     const relay = await open({ maxOutstanding: 4 });
     const ids = await enqueue(10);
@@ -336,16 +323,14 @@ describe('a relay', () => {
   });
 });
 
-describe('a consumer', () => {
-  it('executes the handlers of the relay’s messages elsewhere, by the same jobs', async () => {
-    const relay = await open();
-    const consumer = await consume({ broker, jobs: [mail], logger: false });
-    const ids = await enqueue(20);
-    await ended(ids);
-    await consumer.stop();
-    expect(executed.toSorted()).toEqual(ids.toSorted());
-    expect(await figuresOf(relay)).toMatchObject({ handedOff: 20, completed: 20, waiting: 0 });
-  });
+it('a consumer executes the handlers of the relay’s messages elsewhere, by the same jobs', async () => {
+  const relay = await open();
+  const consumer = await consume({ broker, jobs: [mail], logger: false });
+  const ids = await enqueue(20);
+  await ended(ids);
+  await consumer.stop();
+  expect(executed.toSorted()).toEqual(ids.toSorted());
+  expect(await figuresOf(relay)).toMatchObject({ handedOff: 20, completed: 20, waiting: 0 });
 });
 
 describe('a broker that fails', () => {

@@ -237,27 +237,27 @@ describe('a turn', () => {
   });
 });
 
-describe('a daemon', () => {
-  it('rests nineteen times as long as each batch takes, and runs go on', { tags: 'check' }, async () => {
-    await test.sql(
-      `insert into tock.job_keys (idempotency_key, run_id, created_at)
+it('a daemon rests nineteen times as long as each batch takes, and runs go on', {
+  tags: 'check',
+}, async () => {
+  await test.sql(
+    `insert into tock.job_keys (idempotency_key, run_id, created_at)
        select 'key-' || i, -i, '2029-01-01' from generate_series(1, 12000) i`,
-    );
-    const daemon = await startDaemon(virtual.engine, { listen: false }, undefined, {
-      expression: '0 0 29 2 *',
-    });
-    virtual.roundTripMs = 10;
-    await virtual.clock.advance(30_000);
-    virtual.roundTripMs = 0;
-    const stopped = daemon.stop();
-    await virtual.clock.advance(60_000);
-    await stopped;
-    expect(await test.sql('select from tock.job_keys')).toEqual([]);
-    const batches = virtual.sent.filter(({ text }) => /delete from "tock"."job_keys"/.test(text));
-    const gaps = batches.slice(1).map(({ at }, index) => at - (batches[index]?.at ?? 0));
-    expect(batches.length).toBeGreaterThan(2);
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(200);
+  );
+  const daemon = await startDaemon(virtual.engine, { listen: false }, undefined, {
+    expression: '0 0 29 2 *',
   });
+  virtual.roundTripMs = 10;
+  await virtual.clock.advance(30_000);
+  virtual.roundTripMs = 0;
+  const stopped = daemon.stop();
+  await virtual.clock.advance(60_000);
+  await stopped;
+  expect(await test.sql('select from tock.job_keys')).toEqual([]);
+  const batches = virtual.sent.filter(({ text }) => /delete from "tock"."job_keys"/.test(text));
+  const gaps = batches.slice(1).map(({ at }, index) => at - (batches[index]?.at ?? 0));
+  expect(batches.length).toBeGreaterThan(2);
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(200);
 });
 
 describe('the doctor', () => {
@@ -290,21 +290,19 @@ describe('the doctor', () => {
   });
 });
 
-describe('the option', () => {
-  it('is checked when it is given', () => {
-    const wrong: readonly [unknown, string][] = [
-      ['90d', 'write { keep:'],
-      [null, 'write { keep:'],
-      [true, 'write { keep:'],
-      [{ kept: '90d' }, 'kept'],
-      [{ keep: { failed: '7d' } }, 'failed'],
-      [{ keep: 'long' }, 'long'],
-      [{ keep: '30d', keepKeys: '29d' }, 'raise keepKeys'],
-      [{ partition: 'year' }, 'year'],
-      [{ keep: 30 }, `write a text: '30d'`],
-      [{ keep: { dead: 400 } }, `write a text: '400d'`],
-    ];
-    for (const [retention, words] of wrong)
-      expect(() => test.another({ retention: retention as never }), words).toThrow(words);
-  });
+it('the option is checked when it is given', () => {
+  const wrong: readonly [unknown, string][] = [
+    ['90d', 'write { keep:'],
+    [null, 'write { keep:'],
+    [true, 'write { keep:'],
+    [{ kept: '90d' }, 'kept'],
+    [{ keep: { failed: '7d' } }, 'failed'],
+    [{ keep: 'long' }, 'long'],
+    [{ keep: '30d', keepKeys: '29d' }, 'raise keepKeys'],
+    [{ partition: 'year' }, 'year'],
+    [{ keep: 30 }, `write a text: '30d'`],
+    [{ keep: { dead: 400 } }, `write a text: '400d'`],
+  ];
+  for (const [retention, words] of wrong)
+    expect(() => test.another({ retention: retention as never }), words).toThrow(words);
 });

@@ -288,23 +288,21 @@ describe('a beat that fails', () => {
   });
 });
 
-describe('the worker itself', () => {
-  it('is seen beside the beat: one that hangs or fails costs no lease, and is not asked twice at once', async () => {
-    await hold();
-    let fail = (_error: Error): void => undefined;
-    refreshRow = () => {
-      seen++;
-      return new Promise((_resolve, reject) => (fail = reject));
-    };
-    start();
-    await pass(BEAT_MS);
-    await pass(BEAT_MS);
-    expect([sent, seen]).toEqual([2, 1]);
-    fail(new Error('no'));
-    await rest();
-    await pass(BEAT_MS);
-    expect([sent, seen, eventsOf()]).toEqual([3, 2, []]);
-  });
+it('the worker itself is seen beside the beat: one that hangs or fails costs no lease, and is not asked twice at once', async () => {
+  await hold();
+  let fail = (_error: Error): void => undefined;
+  refreshRow = () => {
+    seen++;
+    return new Promise((_resolve, reject) => (fail = reject));
+  };
+  start();
+  await pass(BEAT_MS);
+  await pass(BEAT_MS);
+  expect([sent, seen]).toEqual([2, 1]);
+  fail(new Error('no'));
+  await rest();
+  await pass(BEAT_MS);
+  expect([sent, seen, eventsOf()]).toEqual([3, 2, []]);
 });
 
 describe('stop', () => {

@@ -169,14 +169,12 @@ describe.each([
   });
 });
 
-describe('a run whose lease is known to be lost', () => {
-  it('sends nothing', async () => {
-    const active = await hold();
-    add(active, 'late');
-    active.isLost = true;
-    await writer.flush([active]);
-    expect(sent).toEqual([]);
-  });
+it('a run whose lease is known to be lost sends nothing', async () => {
+  const active = await hold();
+  add(active, 'late');
+  active.isLost = true;
+  await writer.flush([active]);
+  expect(sent).toEqual([]);
 });
 
 describe('a log that the server does not take', () => {

@@ -110,25 +110,6 @@ const refusing = (code: string) => Object.assign(new Error(`refused ${code}`), {
 const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs where id = $1', [id]))[0];
 
 describe('outcomes', () => {
-  it('unblock a run that was waiting for a slot that they freed', async () => {
-    const [wanted = '', unwanted = ''] = await hold(2);
-    const limited = (key: string) => ({ slot_keys: [key], slot_limits: [1] });
-    const [waiting] = await addRuns(test, { ...limited('job:a'), blocked_on: 'job:a' });
-    for (const [id, key] of [
-      [wanted, 'job:a'],
-      [unwanted, 'job:b'],
-    ])
-      await test.sql(
-        'insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ($1, 1, $2, 3)',
-        [key, id],
-      );
-    add([unwanted]);
-    await ended(1);
-    add([wanted]);
-    await ended(2);
-    expect(await rowOf(waiting ?? '')).toMatchObject({ blocked_on: null });
-  });
-
   it('of a lease that is lost are not written, and that is said of them alone', async () => {
     const ids = await hold(2);
     await test.sql('update tock.job_runs_live set fence = 4 where id = 1');

@@ -140,38 +140,6 @@ describe('a worker', () => {
     expect(urgentAfter).toBeLessThan(all - 1);
   });
 
-  it('starts runs in the order in which they are due, not in that of their ids', {
-    tags: 'check',
-  }, async () => {
-    const order: string[] = [];
-    const job = defineJob({ name: 'ordered', run: ctx => void order.push(ctx.runId) });
-    const tock = test.another({ jobs: [job] });
-    await tock.enqueueMany(Array.from({ length: 4000 }, () => ({ job })));
-    await test.sql(`update tock.job_runs_live set run_at = run_at - id * interval '1 ms'`);
-    await tock.tick({ concurrency: 20 });
-    expect(order).toHaveLength(4000);
-    expect(order).toEqual(order.toSorted((a, b) => Number(b) - Number(a)));
-  });
-
-  it('claims runs that need a slot amid a backlog that needs none', { tags: 'check' }, async () => {
-    const ended: string[] = [];
-    const plain = defineJob({ name: 'plain', run: () => void ended.push('plain') });
-    const limited = defineJob({
-      name: 'limited',
-      concurrency: { limit: 1 },
-      run: () => void ended.push('limited'),
-    });
-    const tock = test.another({ jobs: [plain, limited] });
-    await tock.enqueueMany(
-      Array.from({ length: 20_000 }, (_, n) => ({ job: n % 4000 === 3999 ? limited : plain })),
-    );
-    const daemon = await tock.start({ concurrency: 50 });
-    await until(async () => (await count('succeeded')) === 20_000, 'all to be executed');
-    await daemon.stop();
-    expect(ended.filter(each => each === 'limited')).toHaveLength(5);
-    expect(daemon.outcomeCounts).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
-  });
-
   it('gives handlers a context that can be destructured', { tags: 'check' }, async () => {
     const job = defineJob({
       name: 'apart',

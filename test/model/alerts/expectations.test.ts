@@ -103,50 +103,46 @@ const event = (kind: AttemptEvent['kind'], more: Partial<AttemptEvent> = {}): At
 const was = (more: Partial<AlertState>) =>
   ({ failures: 0, status: 'up', runId: null, ...more }) as AlertState;
 
-describe('observeFailing', () => {
-  it.each<[string, AlertState | null, AttemptEvent['kind'][], boolean, number]>([
-    ['one too few', null, ['failed', 'failed'], false, 2],
-    ['enough', null, ['failed', 'failed', 'dead'], true, 3],
-    ['with those before', was({ failures: 2 }), ['failed'], true, 3],
-    ['a success at the end', was({ failures: 5, status: 'down' }), ['failed', 'succeeded'], false, 0],
-    ['a success in between', was({ failures: 2 }), ['succeeded', 'failed'], false, 1],
-  ])('%s', (_what, before, kinds, isDown, failures) => {
-    const seen = observeFailing(
-      before,
-      kinds.map(kind => event(kind)),
-      3,
-    );
-    // Its successes are noted as long as it has failures.
-    expect(seen).toMatchObject({ isDown, failures, job: failures > 0 ? 'mail' : null });
-  });
+it.each<[string, AlertState | null, AttemptEvent['kind'][], boolean, number]>([
+  ['one too few', null, ['failed', 'failed'], false, 2],
+  ['enough', null, ['failed', 'failed', 'dead'], true, 3],
+  ['with those before', was({ failures: 2 }), ['failed'], true, 3],
+  ['a success at the end', was({ failures: 5, status: 'down' }), ['failed', 'succeeded'], false, 0],
+  ['a success in between', was({ failures: 2 }), ['succeeded', 'failed'], false, 1],
+])('observeFailing %s', (_what, before, kinds, isDown, failures) => {
+  const seen = observeFailing(
+    before,
+    kinds.map(kind => event(kind)),
+    3,
+  );
+  // Its successes are noted as long as it has failures.
+  expect(seen).toMatchObject({ isDown, failures, job: failures > 0 ? 'mail' : null });
 });
 
-describe('observeDead', () => {
-  it.each<[string, AlertState | null, AttemptEvent[], boolean | null]>([
-    ['a dead run', null, [event('dead')], true],
-    [
-      'a success of the definition',
-      was({ status: 'down', runId: '7' }),
-      [event('succeeded', { runId: '9' })],
-      false,
-    ],
-    ['a success, and then a dead run', null, [event('succeeded'), event('dead')], true],
-    ['an attempt that failed', null, [event('failed')], false],
-    [
-      'a success of another one-off run',
-      was({ status: 'down', runId: '7' }),
-      [event('succeeded', { runId: '9', definitionId: null })],
-      null,
-    ],
-    [
-      'a success of the one-off run itself',
-      was({ status: 'down', runId: '7' }),
-      [event('succeeded', { definitionId: null })],
-      false,
-    ],
-  ])('%s', (_what, before, events, isDown) => {
-    expect(observeDead(before, events)?.isDown ?? null).toBe(isDown);
-  });
+it.each<[string, AlertState | null, AttemptEvent[], boolean | null]>([
+  ['a dead run', null, [event('dead')], true],
+  [
+    'a success of the definition',
+    was({ status: 'down', runId: '7' }),
+    [event('succeeded', { runId: '9' })],
+    false,
+  ],
+  ['a success, and then a dead run', null, [event('succeeded'), event('dead')], true],
+  ['an attempt that failed', null, [event('failed')], false],
+  [
+    'a success of another one-off run',
+    was({ status: 'down', runId: '7' }),
+    [event('succeeded', { runId: '9', definitionId: null })],
+    null,
+  ],
+  [
+    'a success of the one-off run itself',
+    was({ status: 'down', runId: '7' }),
+    [event('succeeded', { definitionId: null })],
+    false,
+  ],
+])('observeDead %s', (_what, before, events, isDown) => {
+  expect(observeDead(before, events)?.isDown ?? null).toBe(isDown);
 });
 
 describe('a message', () => {

@@ -166,14 +166,12 @@ describe('misfit', () => {
   });
 });
 
-describe('NoHostError', () => {
-  it('names each host and why, in one line', () => {
-    const reasons = new Map([
-      ['h1:5432', 'refused the connection'],
-      ['h2:5433', 'is a standby'],
-    ]);
-    expect(new NoHostError('read-write', reasons).message).toBe(
-      'no host of the database URL takes writes: h1:5432 refused the connection, h2:5433 is a standby; check that the servers run and that the URL names all of them',
-    );
-  });
+it('NoHostError names each host and why, in one line', () => {
+  const reasons = new Map([
+    ['h1:5432', 'refused the connection'],
+    ['h2:5433', 'is a standby'],
+  ]);
+  expect(new NoHostError('read-write', reasons).message).toBe(
+    'no host of the database URL takes writes: h1:5432 refused the connection, h2:5433 is a standby; check that the servers run and that the URL names all of them',
+  );
 });

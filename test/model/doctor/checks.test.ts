@@ -38,17 +38,15 @@ const with2 = (tick: Partial<LastTick>): SchedulerStatus => ({
   ticks: [TICK, { ...TICK, host: 'web-2', at: new Date(NOW.getTime() - 40_000), ...tick }],
 });
 
-describe('the last tick', () => {
-  it('is that of all hosts; nothing on record is a warning', () => {
-    expect(checkLastTick(STATUS, {}).text).toBe('20s ago: cron on web-1, in /srv/app');
-    expect(checkLastTick({ ...STATUS, ticks: [] }, {})).toMatchObject({
-      level: 'warning',
-      command: 'tock tick',
-    });
-    const overdue = { ...STATUS, ticks: [], definitions: { ...STATUS.definitions, overdueMs: 6 * MINUTE } };
-    expect(checkLastTick(overdue, {})).toMatchObject({ level: 'failing' });
-    expect(checkLastTick(STATUS, { silentTickMs: 10_000 })).toMatchObject({ level: 'failing' });
+it('the last tick is that of all hosts; nothing on record is a warning', () => {
+  expect(checkLastTick(STATUS, {}).text).toBe('20s ago: cron on web-1, in /srv/app');
+  expect(checkLastTick({ ...STATUS, ticks: [] }, {})).toMatchObject({
+    level: 'warning',
+    command: 'tock tick',
   });
+  const overdue = { ...STATUS, ticks: [], definitions: { ...STATUS.definitions, overdueMs: 6 * MINUTE } };
+  expect(checkLastTick(overdue, {})).toMatchObject({ level: 'failing' });
+  expect(checkLastTick(STATUS, { silentTickMs: 10_000 })).toMatchObject({ level: 'failing' });
 });
 
 describe('versions', () => {
@@ -78,42 +76,38 @@ describe('versions', () => {
   });
 });
 
-describe('clocks', () => {
-  it('are compared with the database’s, on this host and on those on record', () => {
-    expect(checkClocks(STATUS, 'web-1', 9000)).toEqual(
-      fine(`at most 9s from the database's, by which schedules go`),
-    );
-    const found = checkClocks(with2({ clockMs: -3_600_000 }), 'web-1', 20_000);
-    expect(found).toMatchObject({ level: 'warning', command: 'timedatectl set-ntp true' });
-    expect(found.text).toMatch(/web-1's is 20s ahead, web-2's is 1h behind; schedules go by the database's/);
-    // This host's own is measured now, not as it was at its last tick.
-    expect(checkClocks({ ...STATUS, ticks: [{ ...TICK, clockMs: 60_000 }] }, 'web-1', 0)).toMatchObject({
-      level: 'ok',
-    });
+it('clocks are compared with the database’s, on this host and on those on record', () => {
+  expect(checkClocks(STATUS, 'web-1', 9000)).toEqual(
+    fine(`at most 9s from the database's, by which schedules go`),
+  );
+  const found = checkClocks(with2({ clockMs: -3_600_000 }), 'web-1', 20_000);
+  expect(found).toMatchObject({ level: 'warning', command: 'timedatectl set-ntp true' });
+  expect(found.text).toMatch(/web-1's is 20s ahead, web-2's is 1h behind; schedules go by the database's/);
+  // This host's own is measured now, not as it was at its last tick.
+  expect(checkClocks({ ...STATUS, ticks: [{ ...TICK, clockMs: 60_000 }] }, 'web-1', 0)).toMatchObject({
+    level: 'ok',
   });
 });
 
-describe('time zones', () => {
-  it('must agree between Node and the server, and between hosts', () => {
-    expect(checkZones(STATUS, {}, '2025c')).toMatchObject({ level: 'ok' });
-    const zone = {
-      timezone: 'Europe/Berlin',
-      from: NOW,
-      to: NOW,
-      nodeOffsetMinutes: 60,
-      serverOffsetMinutes: 120,
-      nodeVersion: '2025c',
-      definitions: [],
-      firstAffected: null,
-    };
-    expect(checkZones({ ...STATUS, zoneDisagreements: [zone] }, {}, '2025c')).toMatchObject({
-      level: 'warning',
-      remedy: 'Update Node on all hosts, or the server, whichever is older',
-    });
-    expect(checkZones(with2({ zoneData: '2024a' }), {}, '2025c').text).toMatch(
-      /^the hosts have different time zone data \(web-1 2025c, web-2 2024a\)/,
-    );
+it('time zones must agree between Node and the server, and between hosts', () => {
+  expect(checkZones(STATUS, {}, '2025c')).toMatchObject({ level: 'ok' });
+  const zone = {
+    timezone: 'Europe/Berlin',
+    from: NOW,
+    to: NOW,
+    nodeOffsetMinutes: 60,
+    serverOffsetMinutes: 120,
+    nodeVersion: '2025c',
+    definitions: [],
+    firstAffected: null,
+  };
+  expect(checkZones({ ...STATUS, zoneDisagreements: [zone] }, {}, '2025c')).toMatchObject({
+    level: 'warning',
+    remedy: 'Update Node on all hosts, or the server, whichever is older',
   });
+  expect(checkZones(with2({ zoneData: '2024a' }), {}, '2025c').text).toMatch(
+    /^the hosts have different time zone data \(web-1 2025c, web-2 2024a\)/,
+  );
 });
 
 const THERE = { hidden: [], renamedFrom: null, missing: [], newer: [], drift: [] };
@@ -304,14 +298,12 @@ describe('definitions', () => {
   });
 });
 
-describe('keys', () => {
-  it('may be a month late', () => {
-    const old = (days: number) => ({ oldest: new Date(NOW.getTime() - days * DAY), table: 'job_keys' });
-    expect(checkKeys(old(430), NOW)).toMatchObject({ level: 'ok' });
-    expect(checkKeys(old(431), NOW)).toMatchObject({ level: 'warning', command: 'tock prune' });
-    expect(checkKeys(old(431), NOW, 900 * DAY)).toMatchObject({ level: 'ok' });
-    expect(checkKeys({ oldest: null, table: null }, NOW)).toEqual(fine('there are no keys yet'));
-  });
+it('keys may be a month late', () => {
+  const old = (days: number) => ({ oldest: new Date(NOW.getTime() - days * DAY), table: 'job_keys' });
+  expect(checkKeys(old(430), NOW)).toMatchObject({ level: 'ok' });
+  expect(checkKeys(old(431), NOW)).toMatchObject({ level: 'warning', command: 'tock prune' });
+  expect(checkKeys(old(431), NOW, 900 * DAY)).toMatchObject({ level: 'ok' });
+  expect(checkKeys({ oldest: null, table: null }, NOW)).toEqual(fine('there are no keys yet'));
 });
 
 describe('queues', () => {
@@ -350,29 +342,25 @@ describe('queues', () => {
   });
 });
 
-describe('findings', () => {
-  it('are joined with the worst first, and what is unknown does not count', () => {
-    expect(joined([wrong('warning', 'a', 'x', 'do a'), wrong('failing', 'b', 'y')], 'fine')).toEqual(
-      wrong('failing', 'b; a', 'y'),
-    );
-    expect(worstOf([fine('a'), unknown('b')])).toBe('ok');
-    expect(worstOf([fine('a'), wrong('warning', 'b', 'c'), unknown('d')])).toBe('warning');
-    expect(worstOf([wrong('warning', 'b', 'c'), wrong('failing', 'b', 'c')])).toBe('failing');
-  });
+it('findings are joined with the worst first, and what is unknown does not count', () => {
+  expect(joined([wrong('warning', 'a', 'x', 'do a'), wrong('failing', 'b', 'y')], 'fine')).toEqual(
+    wrong('failing', 'b; a', 'y'),
+  );
+  expect(worstOf([fine('a'), unknown('b')])).toBe('ok');
+  expect(worstOf([fine('a'), wrong('warning', 'b', 'c'), unknown('d')])).toBe('warning');
+  expect(worstOf([wrong('warning', 'b', 'c'), wrong('failing', 'b', 'c')])).toBe('failing');
 });
 
-describe('shellWord', () => {
-  it.each([
-    ['/srv/app', '/srv/app'],
-    ['web-1.example.com', 'web-1.example.com'],
-    ['a b', `'a b'`],
-    [`it's`, `'it'\\''s'`],
-    ['$(reboot)', `'$(reboot)'`],
-    ['-rf', `'-rf'`],
-    ['', `''`],
-  ])('%s', (text, word) => {
-    expect(shellWord(text)).toBe(word);
-  });
+it.each([
+  ['/srv/app', '/srv/app'],
+  ['web-1.example.com', 'web-1.example.com'],
+  ['a b', `'a b'`],
+  [`it's`, `'it'\\''s'`],
+  ['$(reboot)', `'$(reboot)'`],
+  ['-rf', `'-rf'`],
+  ['', `''`],
+])('shellWord %s', (text, word) => {
+  expect(shellWord(text)).toBe(word);
 });
 
 describe('what the schema consists of', () => {

@@ -170,32 +170,28 @@ describe('the line that is missing', () => {
   });
 });
 
-describe('versionManagerOf', () => {
-  it.each([
-    ['/home/mia/.nvm/versions/node/v22.11.0/bin/node', 'nvm'],
-    ['/home/mia/.local/share/fnm/node-versions/v22.11.0/installation/bin/node', 'fnm'],
-    ['/home/mia/.volta/tools/image/node/22.11.0/bin/node', 'Volta'],
-    ['/home/mia/.asdf/installs/nodejs/22.11.0/bin/node', 'asdf'],
-    ['/home/mia/.local/share/mise/installs/node/22.11.0/bin/node', 'mise'],
-    ['/home/mia/.nodenv/versions/22.11.0/bin/node', 'nodenv'],
-    ['/usr/local/n/versions/node/22.11.0/bin/node', 'n'],
-    ['/opt/homebrew/Cellar/node/22.11.0/bin/node', 'Homebrew'],
-    ['/usr/bin/node', null],
-    ['/opt/node-v22.11.0/bin/node', null],
-  ])('%s is of %s', (node, manager) => {
-    expect(versionManagerOf(node)).toBe(manager);
-  });
+it.each([
+  ['/home/mia/.nvm/versions/node/v22.11.0/bin/node', 'nvm'],
+  ['/home/mia/.local/share/fnm/node-versions/v22.11.0/installation/bin/node', 'fnm'],
+  ['/home/mia/.volta/tools/image/node/22.11.0/bin/node', 'Volta'],
+  ['/home/mia/.asdf/installs/nodejs/22.11.0/bin/node', 'asdf'],
+  ['/home/mia/.local/share/mise/installs/node/22.11.0/bin/node', 'mise'],
+  ['/home/mia/.nodenv/versions/22.11.0/bin/node', 'nodenv'],
+  ['/usr/local/n/versions/node/22.11.0/bin/node', 'n'],
+  ['/opt/homebrew/Cellar/node/22.11.0/bin/node', 'Homebrew'],
+  ['/usr/bin/node', null],
+  ['/opt/node-v22.11.0/bin/node', null],
+])('versionManagerOf %s is of %s', (node, manager) => {
+  expect(versionManagerOf(node)).toBe(manager);
 });
 
-describe('isInCache', () => {
-  it.each([
-    ['/home/mia/.npm/_npx/0a1b/node_modules/pg-tock/dist/tick.js', true],
-    ['/home/mia/.cache/pnpm/dlx-123/node_modules/pg-tock/dist/tick.js', true],
-    ['/home/mia/.cache/pnpm/dlx/0a1b/node_modules/pg-tock/dist/tick.js', true],
-    ['/tmp/bunx-1000-pg-tock@latest/node_modules/pg-tock/dist/tick.js', true],
-    ['/srv/app/node_modules/pg-tock/dist/tick.js', false],
-    ['/usr/lib/node_modules/pg-tock/dist/tick.js', false],
-  ])('%s: %s', (file, isCache) => {
-    expect(isInCache(file)).toBe(isCache);
-  });
+it.each([
+  ['/home/mia/.npm/_npx/0a1b/node_modules/pg-tock/dist/tick.js', true],
+  ['/home/mia/.cache/pnpm/dlx-123/node_modules/pg-tock/dist/tick.js', true],
+  ['/home/mia/.cache/pnpm/dlx/0a1b/node_modules/pg-tock/dist/tick.js', true],
+  ['/tmp/bunx-1000-pg-tock@latest/node_modules/pg-tock/dist/tick.js', true],
+  ['/srv/app/node_modules/pg-tock/dist/tick.js', false],
+  ['/usr/lib/node_modules/pg-tock/dist/tick.js', false],
+])('isInCache %s: %s', (file, isCache) => {
+  expect(isInCache(file)).toBe(isCache);
 });

@@ -5,13 +5,11 @@ import { flowSpan, flowWords, perText, queueFlow } from '../../../src/model/expl
 const NOW = new Date('2026-03-01T12:00:00Z');
 const ago = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000);
 
-describe('the span', () => {
-  it('goes back to the oldest waiting run, six hours at most, in whole minutes', () => {
-    expect(flowSpan(null, NOW)).toBeNull();
-    expect(flowSpan(ago(3), NOW)).toBeNull();
-    expect(flowSpan(ago(48), NOW)).toEqual({ from: ago(48).getTime(), to: NOW.getTime(), partMs: 120_000 });
-    expect(flowSpan(ago(9 * 1440), NOW)).toMatchObject({ from: ago(360).getTime(), partMs: 900_000 });
-  });
+it('the span goes back to the oldest waiting run, six hours at most, in whole minutes', () => {
+  expect(flowSpan(null, NOW)).toBeNull();
+  expect(flowSpan(ago(3), NOW)).toBeNull();
+  expect(flowSpan(ago(48), NOW)).toEqual({ from: ago(48).getTime(), to: NOW.getTime(), partMs: 120_000 });
+  expect(flowSpan(ago(9 * 1440), NOW)).toMatchObject({ from: ago(360).getTime(), partMs: 900_000 });
 });
 
 describe('the flow', () => {

@@ -83,11 +83,9 @@ describe('lackingOf', () => {
   });
 });
 
-describe('awaitedIn', () => {
-  it('names each run once, and what stands for others', () => {
-    const runs = [{ id: '5', at: HOUR, status: 'queued' }] as const;
-    expect(awaitedIn([hourly({ runs, skipped: [caughtUp('5'), caughtUp('8')] })])).toEqual(['5', '8']);
-  });
+it('awaitedIn names each run once, and what stands for others', () => {
+  const runs = [{ id: '5', at: HOUR, status: 'queued' }] as const;
+  expect(awaitedIn([hourly({ runs, skipped: [caughtUp('5'), caughtUp('8')] })])).toEqual(['5', '8']);
 });
 
 describe('intervalText', () => {

@@ -39,10 +39,8 @@ describe('logs', () => {
   });
 });
 
-describe('isAtLeast', () => {
-  it('orders the levels', () => {
-    expect(isAtLeast('warn', 'info')).toBe(true);
-    expect(isAtLeast('info', 'info')).toBe(true);
-    expect(isAtLeast('debug', 'info')).toBe(false);
-  });
+it('isAtLeast orders the levels', () => {
+  expect(isAtLeast('warn', 'info')).toBe(true);
+  expect(isAtLeast('info', 'info')).toBe(true);
+  expect(isAtLeast('debug', 'info')).toBe(false);
 });

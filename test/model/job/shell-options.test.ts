@@ -87,19 +87,17 @@ describe('readShellOptions', () => {
   });
 });
 
-describe('the types', () => {
-  it('give the payload to stdin, and know the output', () => {
-    const job = defineShellJob({
-      name: 'thumbnail',
-      payload: z.object({ image: z.string() }),
-      shell: 'cat',
-      stdin: payload => payload.image,
-    });
-    expectTypeOf<OutputOf<typeof job>>().toExtend<{ readonly exitCode: number } | null>();
-    expectTypeOf(job.name).toEqualTypeOf<'thumbnail'>();
-    // @ts-expect-error -- either command or shell
-    expect(() => defineShellJob({ name: 'x', command: ['a'], shell: 'a' })).toThrow('either');
-    // @ts-expect-error -- no such option
-    expect(() => defineShellJob({ name: 'x', command: ['a'], retrys: 3 })).toThrow('retry');
+it('the types give the payload to stdin, and know the output', () => {
+  const job = defineShellJob({
+    name: 'thumbnail',
+    payload: z.object({ image: z.string() }),
+    shell: 'cat',
+    stdin: payload => payload.image,
   });
+  expectTypeOf<OutputOf<typeof job>>().toExtend<{ readonly exitCode: number } | null>();
+  expectTypeOf(job.name).toEqualTypeOf<'thumbnail'>();
+  // @ts-expect-error -- either command or shell
+  expect(() => defineShellJob({ name: 'x', command: ['a'], shell: 'a' })).toThrow('either');
+  // @ts-expect-error -- no such option
+  expect(() => defineShellJob({ name: 'x', command: ['a'], retrys: 3 })).toThrow('retry');
 });

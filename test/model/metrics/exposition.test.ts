@@ -84,31 +84,27 @@ tock_wait_seconds 0.25
   });
 });
 
-describe('the older text format', () => {
-  it('describes a counter under the name of its samples, and has no units and no end', () => {
-    expect(writeExposition([counter({ job: 'a' })], 'prometheus')).toBe(
-      '# HELP tock_runs_ended_total Ends of runs.\n# TYPE tock_runs_ended_total counter\ntock_runs_ended_total{job="a"} 1\n',
-    );
-  });
+it('the older text format describes a counter under the name of its samples, and has no units and no end', () => {
+  expect(writeExposition([counter({ job: 'a' })], 'prometheus')).toBe(
+    '# HELP tock_runs_ended_total Ends of runs.\n# TYPE tock_runs_ended_total counter\ntock_runs_ended_total{job="a"} 1\n',
+  );
 });
 
-describe('the format for a request', () => {
-  it.each([
-    [null, 'prometheus'],
-    ['', 'prometheus'],
-    ['*/*', 'prometheus'],
-    ['text/html,application/xhtml+xml,*/*;q=0.8', 'prometheus'],
-    ['text/plain;version=0.0.4;q=1,*/*;q=0.1', 'prometheus'],
-    // What Prometheus 2.42 sends.
-    [
-      'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
-      'openmetrics',
-    ],
-    ['Application/OpenMetrics-Text', 'openmetrics'],
-    ['application/openmetrics-text;q=0', 'prometheus'],
-    ['text/plain, application/openmetrics-text;q=0.5', 'prometheus'],
-    ['application/openmetrics-text;q=nonsense', 'prometheus'],
-  ] as const)('%j: %s', (accept, format) => {
-    expect(formatFor(accept)).toBe(format);
-  });
+it.each([
+  [null, 'prometheus'],
+  ['', 'prometheus'],
+  ['*/*', 'prometheus'],
+  ['text/html,application/xhtml+xml,*/*;q=0.8', 'prometheus'],
+  ['text/plain;version=0.0.4;q=1,*/*;q=0.1', 'prometheus'],
+  // What Prometheus 2.42 sends.
+  [
+    'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+    'openmetrics',
+  ],
+  ['Application/OpenMetrics-Text', 'openmetrics'],
+  ['application/openmetrics-text;q=0', 'prometheus'],
+  ['text/plain, application/openmetrics-text;q=0.5', 'prometheus'],
+  ['application/openmetrics-text;q=nonsense', 'prometheus'],
+] as const)('the format for a request %j: %s', (accept, format) => {
+  expect(formatFor(accept)).toBe(format);
 });

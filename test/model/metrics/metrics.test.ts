@@ -133,14 +133,12 @@ describe('metrics', () => {
   });
 });
 
-describe('options', () => {
-  it.each([
-    [{ format: 'xml' as never }, 'format "xml" is none of openmetrics, prometheus, json'],
-    [{ maxJobs: -1 }, 'maxJobs -1 is not a whole number'],
-    [{ maxSchedules: 1.5 }, 'maxSchedules 1.5 is not a whole number'],
-    [{ maxSchedules: Number.NaN }, 'maxSchedules NaN'],
-    [{ maxSchedules: 1e9 }, 'from 0 to 100000'],
-  ])('%j are refused', (options, message) => {
-    expect(() => checkMetricsOptions(options)).toThrow(message);
-  });
+it.each([
+  [{ format: 'xml' as never }, 'format "xml" is none of openmetrics, prometheus, json'],
+  [{ maxJobs: -1 }, 'maxJobs -1 is not a whole number'],
+  [{ maxSchedules: 1.5 }, 'maxSchedules 1.5 is not a whole number'],
+  [{ maxSchedules: Number.NaN }, 'maxSchedules NaN'],
+  [{ maxSchedules: 1e9 }, 'from 0 to 100000'],
+])('options %j are refused', (options, message) => {
+  expect(() => checkMetricsOptions(options)).toThrow(message);
 });

@@ -209,14 +209,12 @@ describe('an occurrence without a row', () => {
   });
 });
 
-describe('words', () => {
-  it('tell the state, and the reason where there is one', () => {
-    expect(stateText({ state: 'skipped', reason: 'overlap' })).toBe('skipped: an earlier run was still live');
-    expect(stateText({ state: 'skipped', reason: null })).toBe('skipped: the reason is not on record');
-    expect(stateText({ state: 'skipped', reason: 'constructor' })).toBe('skipped: constructor');
-    expect(stateText({ state: 'late', reason: null })).toBe('missed, no tick yet');
-    expect(stateText({ state: 'held', reason: 'the schedule is paused' })).toBe(
-      'no run will be made: the schedule is paused',
-    );
-  });
+it('words tell the state, and the reason where there is one', () => {
+  expect(stateText({ state: 'skipped', reason: 'overlap' })).toBe('skipped: an earlier run was still live');
+  expect(stateText({ state: 'skipped', reason: null })).toBe('skipped: the reason is not on record');
+  expect(stateText({ state: 'skipped', reason: 'constructor' })).toBe('skipped: constructor');
+  expect(stateText({ state: 'late', reason: null })).toBe('missed, no tick yet');
+  expect(stateText({ state: 'held', reason: 'the schedule is paused' })).toBe(
+    'no run will be made: the schedule is paused',
+  );
 });

@@ -107,50 +107,50 @@ const anException = fc
   .map(({ hour, to }) => (to === null ? skip(hour) : move(hour, 0.5 + to / 60)))
   .filter(({ at: from, dueAt, kind }) => kind === 'skip' || from !== dueAt);
 
-describe('every occurrence', () => {
-  it('is accounted for once, whenever ticks come, and no tick looks at it twice', { tags: 'check' }, () => {
-    fc.assert(
-      fc.property(
-        fc.uniqueArray(anException, { selector: each => each.at, maxLength: 8 }),
-        fc.array(fc.integer({ min: 31, max: HOURS * 60 }), { maxLength: 30 }),
-        fc.constantFrom('latest', 'all', 'none'),
-        fc.constantFrom(null, 2 * HOUR),
-        fc.constantFrom('skip', 'buffer_one', 'cancel_other', 'allow_all'),
-        (exceptions, minutes, catchup, catchup_window_ms, overlap) => {
-          const ticks = [...minutes.sort((a, b) => a - b).map(minute => at(minute / 60)), at(HOURS)];
-          const plans = walk({ catchup, catchup_window_ms, overlap }, exceptions, ticks);
-          const counts = new Map<number, number>();
-          const count = (instant: number) => counts.set(instant, (counts.get(instant) ?? 0) + 1);
-          const excepted = new Map(exceptions.map(each => [each.at, each]));
-          for (const { runs, skips, cursor, nextAt, now, from } of plans) {
-            expect(cursor).toBeGreaterThanOrEqual(from);
-            expect(cursor).toBeLessThanOrEqual(now);
-            expect(nextAt).toBeGreaterThan(cursor);
-            for (const run of runs) {
-              const exception = excepted.get(run.scheduledFor);
-              expect(exception?.kind).not.toBe('skip');
-              expect(run.runAt).toBe(exception?.dueAt ?? run.scheduledFor);
-              expect(run.runAt).toBeLessThanOrEqual(now);
-              count(run.scheduledFor);
-            }
-            for (const { first, last, reason } of skips) {
-              if (first === last && excepted.has(first)) {
-                expect(reason === 'excepted').toBe(excepted.get(first)?.kind === 'skip');
-                count(first);
-                continue;
-              }
-              for (let each: number | null = first; each !== null && each <= last; each = hourly.next(each))
-                if (!excepted.has(each)) count(each);
-            }
+it('every occurrence is accounted for once, whenever ticks come, and no tick looks at it twice', {
+  tags: 'check',
+}, () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(anException, { selector: each => each.at, maxLength: 8 }),
+      fc.array(fc.integer({ min: 31, max: HOURS * 60 }), { maxLength: 30 }),
+      fc.constantFrom('latest', 'all', 'none'),
+      fc.constantFrom(null, 2 * HOUR),
+      fc.constantFrom('skip', 'buffer_one', 'cancel_other', 'allow_all'),
+      (exceptions, minutes, catchup, catchup_window_ms, overlap) => {
+        const ticks = [...minutes.sort((a, b) => a - b).map(minute => at(minute / 60)), at(HOURS)];
+        const plans = walk({ catchup, catchup_window_ms, overlap }, exceptions, ticks);
+        const counts = new Map<number, number>();
+        const count = (instant: number) => counts.set(instant, (counts.get(instant) ?? 0) + 1);
+        const excepted = new Map(exceptions.map(each => [each.at, each]));
+        for (const { runs, skips, cursor, nextAt, now, from } of plans) {
+          expect(cursor).toBeGreaterThanOrEqual(from);
+          expect(cursor).toBeLessThanOrEqual(now);
+          expect(nextAt).toBeGreaterThan(cursor);
+          for (const run of runs) {
+            const exception = excepted.get(run.scheduledFor);
+            expect(exception?.kind).not.toBe('skip');
+            expect(run.runAt).toBe(exception?.dueAt ?? run.scheduledFor);
+            expect(run.runAt).toBeLessThanOrEqual(now);
+            count(run.scheduledFor);
           }
-          // Up to the last tick; what is moved behind it is still to come.
-          const expected = Array.from({ length: HOURS }, (_, index) => at(index + 1));
-          const open = (instant: number) => (excepted.get(instant)?.dueAt ?? instant) > at(HOURS);
-          expect([...counts.keys()].sort((a, b) => a - b)).toEqual(expected.filter(each => !open(each)));
-          expect([...counts.values()].every(each => each === 1)).toBe(true);
-        },
-      ),
-      { numRuns: 500 },
-    );
-  });
+          for (const { first, last, reason } of skips) {
+            if (first === last && excepted.has(first)) {
+              expect(reason === 'excepted').toBe(excepted.get(first)?.kind === 'skip');
+              count(first);
+              continue;
+            }
+            for (let each: number | null = first; each !== null && each <= last; each = hourly.next(each))
+              if (!excepted.has(each)) count(each);
+          }
+        }
+        // Up to the last tick; what is moved behind it is still to come.
+        const expected = Array.from({ length: HOURS }, (_, index) => at(index + 1));
+        const open = (instant: number) => (excepted.get(instant)?.dueAt ?? instant) > at(HOURS);
+        expect([...counts.keys()].sort((a, b) => a - b)).toEqual(expected.filter(each => !open(each)));
+        expect([...counts.values()].every(each => each === 1)).toBe(true);
+      },
+    ),
+    { numRuns: 500 },
+  );
 });

@@ -92,13 +92,11 @@ describe('fateOf', () => {
   });
 });
 
-describe('unitOf', () => {
-  it('changes to days at a million a day, and back at half of it', () => {
-    const unit = (perDay: number, hasDays: boolean) => unitOf('auto', { perDay, hasDays });
-    expect([unit(999_999, false), unit(1_000_000, false)]).toEqual(['month', 'day']);
-    expect([unit(500_000, true), unit(499_999, true)]).toEqual(['day', 'month']);
-    expect(unitOf('month', { perDay: 1e9, hasDays: true })).toBe('month');
-  });
+it('unitOf changes to days at a million a day, and back at half of it', () => {
+  const unit = (perDay: number, hasDays: boolean) => unitOf('auto', { perDay, hasDays });
+  expect([unit(999_999, false), unit(1_000_000, false)]).toEqual(['month', 'day']);
+  expect([unit(500_000, true), unit(499_999, true)]).toEqual(['day', 'month']);
+  expect(unitOf('month', { perDay: 1e9, hasDays: true })).toBe('month');
 });
 
 describe('segments of logs', () => {

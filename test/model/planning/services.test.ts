@@ -8,20 +8,18 @@ import {
   wouldLoseMost,
 } from '../../../src/model/planning/services.js';
 
-describe('wouldLoseMost', () => {
-  it.each([
-    [1, 1, false],
-    [2, 1, false],
-    [2, 2, true],
-    [3, 2, true],
-    [4, 2, false],
-    [5, 3, true],
-    [100, 50, false],
-    [100, 51, true],
-    [0, 0, false],
-  ])('of %i definitions, %i vanish: %s', (present, vanishing, isRefused) => {
-    expect(wouldLoseMost(present, vanishing)).toBe(isRefused);
-  });
+it.each([
+  [1, 1, false],
+  [2, 1, false],
+  [2, 2, true],
+  [3, 2, true],
+  [4, 2, false],
+  [5, 3, true],
+  [100, 50, false],
+  [100, 51, true],
+  [0, 0, false],
+])('wouldLoseMost of %i definitions, %i vanish: %s', (present, vanishing, isRefused) => {
+  expect(wouldLoseMost(present, vanishing)).toBe(isRefused);
 });
 
 describe('vanishingError', () => {

@@ -317,20 +317,18 @@ describe('decideOutcome', () => {
   });
 });
 
-describe('payloadError', () => {
-  it('names the job and at most five paths', () => {
-    const issues = [
-      { message: 'no object' },
-      { message: 'too long', path: ['lines', 3, { key: 'text' }] },
-      { message: 'odd', path: [Symbol('s')] },
-      { message: 'four' },
-      { message: 'five', path: [] },
-      { message: 'six' },
-    ];
-    expect(payloadError('report', issues)).toMatchObject({
-      code: 'TOCK_BAD_PAYLOAD',
-      message:
-        'the payload does not fit the schema of job report: no object; lines.3.text: too long; Symbol(s): odd; four; five',
-    });
+it('payloadError names the job and at most five paths', () => {
+  const issues = [
+    { message: 'no object' },
+    { message: 'too long', path: ['lines', 3, { key: 'text' }] },
+    { message: 'odd', path: [Symbol('s')] },
+    { message: 'four' },
+    { message: 'five', path: [] },
+    { message: 'six' },
+  ];
+  expect(payloadError('report', issues)).toMatchObject({
+    code: 'TOCK_BAD_PAYLOAD',
+    message:
+      'the payload does not fit the schema of job report: no object; lines.3.text: too long; Symbol(s): odd; four; five',
   });
 });

@@ -205,8 +205,6 @@ describe('slotOf', () => {
   });
 });
 
-describe('the limit for runs that may have ended a process', () => {
-  it('is four, as the documentation says', () => {
-    expect(SUSPECTS.limit).toBe(4);
-  });
+it('the limit for runs that may have ended a process is four, as the documentation says', () => {
+  expect(SUSPECTS.limit).toBe(4);
 });

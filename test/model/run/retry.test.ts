@@ -167,8 +167,6 @@ describe('checkRetryPolicy', () => {
   });
 });
 
-describe('checkMaxAttempts', () => {
-  it('returns the number that it takes', () => {
-    expect([1, 25, MOST_ATTEMPTS].map(checkMaxAttempts)).toEqual([1, 25, MOST_ATTEMPTS]);
-  });
+it('checkMaxAttempts returns the number that it takes', () => {
+  expect([1, 25, MOST_ATTEMPTS].map(checkMaxAttempts)).toEqual([1, 25, MOST_ATTEMPTS]);
 });

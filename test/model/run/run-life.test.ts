@@ -277,39 +277,35 @@ describe('lifeOf', () => {
   });
 });
 
-describe('cutLife', () => {
-  it('keeps the first and the last phases', () => {
-    const { phases } = lifeOf(
-      run({
-        status: 'dead',
-        attempts: 9,
-        finishedAt: at(90),
-        errors: Array.from({ length: 9 }, (_, n) => error(n + 1, n * 10 + 5, { startedAt: iso(n * 10) })),
-      }),
-      T,
-    );
-    const { first, hidden, last } = cutLife(phases, 6);
-    expect([first.length, hidden, last.length]).toEqual([2, phases.length - 6, 4]);
-    expect(last.at(-1)).toBe(phases.at(-1));
-    expect(cutLife(phases, 100)).toEqual({ first: phases, hidden: 0, last: [] });
-  });
+it('cutLife keeps the first and the last phases', () => {
+  const { phases } = lifeOf(
+    run({
+      status: 'dead',
+      attempts: 9,
+      finishedAt: at(90),
+      errors: Array.from({ length: 9 }, (_, n) => error(n + 1, n * 10 + 5, { startedAt: iso(n * 10) })),
+    }),
+    T,
+  );
+  const { first, hidden, last } = cutLife(phases, 6);
+  expect([first.length, hidden, last.length]).toEqual([2, phases.length - 6, 4]);
+  expect(last.at(-1)).toBe(phases.at(-1));
+  expect(cutLife(phases, 100)).toEqual({ first: phases, hidden: 0, last: [] });
 });
 
-describe('a run that waits for no time', () => {
-  it('is asleep until now, and its life has no end', () => {
-    const event: RunWait = { ...wait('sleep', 20, 0), kind: 'event', until: null };
-    const life = lifeOf(
-      run({
-        status: 'queued',
-        attempts: 0,
-        runAt: new Date('9999-12-31'),
-        startedAt: at(10),
-        beganAt: at(10),
-        waits: [event],
-      }),
-      at(90).getTime(),
-    );
-    expect(life.phases.at(-1)).toMatchObject({ kind: 'asleep', to: at(90).getTime(), isOpen: true });
-    expect(life.to).toBe(at(90).getTime());
-  });
+it('a run that waits for no time is asleep until now, and its life has no end', () => {
+  const event: RunWait = { ...wait('sleep', 20, 0), kind: 'event', until: null };
+  const life = lifeOf(
+    run({
+      status: 'queued',
+      attempts: 0,
+      runAt: new Date('9999-12-31'),
+      startedAt: at(10),
+      beganAt: at(10),
+      waits: [event],
+    }),
+    at(90).getTime(),
+  );
+  expect(life.phases.at(-1)).toMatchObject({ kind: 'asleep', to: at(90).getTime(), isOpen: true });
+  expect(life.to).toBe(at(90).getTime());
 });

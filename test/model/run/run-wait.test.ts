@@ -16,24 +16,22 @@ const wait = (runs: Partial<AwaitedRuns>, more: Partial<RunWait> = {}): RunWait 
   ...more,
 });
 
-describe('the words of a wait for parents', () => {
-  it.each<[string, Partial<AwaitedRuns>]>([
-    ['a parent: fetch (run 41)', { count: 1, left: 1, next: ['41'], names: ['fetch'] }],
-    ['3 parents: a (run 1), b (run 2), run 3', { left: 3, next: ['1', '2', '3'], names: ['a', 'b', '3'] }],
-    ['1 of 3 parents: b (run 2)', { left: 1, next: ['2'], names: ['b'] }],
-    [
-      '2 of 3 parents: b (run 2); did not succeed: a (run 1)',
-      { left: 1, failed: 1, next: ['2', '1'], names: ['b', 'a'] },
-    ],
-    ['1 of 3 parents, which did not succeed: a (run 1)', { failed: 1, next: ['1'], names: ['a'] }],
-    ['3 parents', { next: [], names: [] }],
-    [
-      '8 of 9 parents: n1 (run 1), n2 (run 2), …; 1 did not succeed',
-      { count: 9, left: 7, failed: 1, next: ['1', '2'], names: ['n1', 'n2'] },
-    ],
-  ])('%s', (words, runs) => {
-    expect(waitWords(wait(runs))).toBe(words);
-  });
+it.each<[string, Partial<AwaitedRuns>]>([
+  ['a parent: fetch (run 41)', { count: 1, left: 1, next: ['41'], names: ['fetch'] }],
+  ['3 parents: a (run 1), b (run 2), run 3', { left: 3, next: ['1', '2', '3'], names: ['a', 'b', '3'] }],
+  ['1 of 3 parents: b (run 2)', { left: 1, next: ['2'], names: ['b'] }],
+  [
+    '2 of 3 parents: b (run 2); did not succeed: a (run 1)',
+    { left: 1, failed: 1, next: ['2', '1'], names: ['b', 'a'] },
+  ],
+  ['1 of 3 parents, which did not succeed: a (run 1)', { failed: 1, next: ['1'], names: ['a'] }],
+  ['3 parents', { next: [], names: [] }],
+  [
+    '8 of 9 parents: n1 (run 1), n2 (run 2), …; 1 did not succeed',
+    { count: 9, left: 7, failed: 1, next: ['1', '2'], names: ['n1', 'n2'] },
+  ],
+])('the words of a wait for parents %s', (words, runs) => {
+  expect(waitWords(wait(runs))).toBe(words);
 });
 
 describe('what lets it go on', () => {

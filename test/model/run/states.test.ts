@@ -101,23 +101,17 @@ describe('TRANSITIONS', () => {
   });
 });
 
-describe('the states', () => {
-  it('are live or finished, not both, and each has a meaning', () => {
-    expect(new Set(RUN_STATUSES).size).toBe(LIVE_STATUSES.length + FINISHED_STATUSES.length);
-    expect(Object.keys(STATUS_MEANINGS).sort()).toEqual([...RUN_STATUSES].sort());
-    expect(Object.values(STATUS_MEANINGS).filter(meaning => meaning === '')).toEqual([]);
-  });
+it('the states are live or finished, not both, and each has a meaning', () => {
+  expect(new Set(RUN_STATUSES).size).toBe(LIVE_STATUSES.length + FINISHED_STATUSES.length);
+  expect(Object.keys(STATUS_MEANINGS).sort()).toEqual([...RUN_STATUSES].sort());
+  expect(Object.values(STATUS_MEANINGS).filter(meaning => meaning === '')).toEqual([]);
 });
 
-describe('isFinished', () => {
-  it('is true of finished states, and not of live ones', () => {
-    expect(RUN_STATUSES.filter(isFinished)).toEqual(FINISHED_STATUSES);
-  });
+it('isFinished is true of finished states, and not of live ones', () => {
+  expect(RUN_STATUSES.filter(isFinished)).toEqual(FINISHED_STATUSES);
 });
 
-describe('the words', () => {
-  it('of reasons and triggers are one lower-case word each: they are stored and typed', () => {
-    for (const word of [...Object.keys(SKIP_REASONS), ...TRIGGERS]) expect(word).toMatch(/^[a-z]+$/);
-    expect(new Set(TRIGGERS).size).toBe(TRIGGERS.length);
-  });
+it('the words of reasons and triggers are one lower-case word each: they are stored and typed', () => {
+  for (const word of [...Object.keys(SKIP_REASONS), ...TRIGGERS]) expect(word).toMatch(/^[a-z]+$/);
+  expect(new Set(TRIGGERS).size).toBe(TRIGGERS.length);
 });

@@ -21,21 +21,17 @@ const missing = (code: string): CommandEnd => ({
 const rules = { successCodes: [0], retryCodes: null };
 const failed = { command: 'pg_dump', path: '/usr/bin:/bin', lastLine: 'connection refused' };
 
-describe('exitCodeOf', () => {
-  it('is what a shell would give', () => {
-    expect([ended(0), ended(7), killed, missing('ENOENT'), missing('EACCES')].map(exitCodeOf)).toEqual([
-      0, 7, 137, 127, 126,
-    ]);
-  });
+it('exitCodeOf is what a shell would give', () => {
+  expect([ended(0), ended(7), killed, missing('ENOENT'), missing('EACCES')].map(exitCodeOf)).toEqual([
+    0, 7, 137, 127, 126,
+  ]);
 });
 
-describe('isSuccess', () => {
-  it('asks for the exit codes, and is never true of a signal', () => {
-    expect(isSuccess(ended(0), rules)).toBe(true);
-    expect(isSuccess(ended(1), rules)).toBe(false);
-    expect(isSuccess(ended(3), { ...rules, successCodes: [0, 3] })).toBe(true);
-    expect(isSuccess(killed, { ...rules, successCodes: [137] })).toBe(false);
-  });
+it('isSuccess asks for the exit codes, and is never true of a signal', () => {
+  expect(isSuccess(ended(0), rules)).toBe(true);
+  expect(isSuccess(ended(1), rules)).toBe(false);
+  expect(isSuccess(ended(3), { ...rules, successCodes: [0, 3] })).toBe(true);
+  expect(isSuccess(killed, { ...rules, successCodes: [137] })).toBe(false);
 });
 
 describe('failureOf', () => {
@@ -74,14 +70,12 @@ describe('failureOf', () => {
   });
 });
 
-describe('commandError', () => {
-  it('is stored with its code and without a stack', () => {
-    expect(describeError(commandError('TOCK_COMMAND_FAILED', 'no', true), 2)).toMatchObject({
-      attempt: 2,
-      name: 'TockError',
-      code: 'TOCK_COMMAND_FAILED',
-      message: 'no',
-      stack: null,
-    });
+it('commandError is stored with its code and without a stack', () => {
+  expect(describeError(commandError('TOCK_COMMAND_FAILED', 'no', true), 2)).toMatchObject({
+    attempt: 2,
+    name: 'TockError',
+    code: 'TOCK_COMMAND_FAILED',
+    message: 'no',
+    stack: null,
   });
 });

@@ -86,24 +86,22 @@ it('a pool without a URL connects by the parts of one, with the password', async
   }
 });
 
-describe('a certificate that a URL names', () => {
-  it('fails the connections that are made while it is absent, also of a caller that waits for one', async () => {
-    const certificate = path.join(folder, 'root.crt');
+it('a certificate that a URL names fails the connections that are made while it is absent, also of a caller that waits for one', async () => {
+  const certificate = path.join(folder, 'root.crt');
+  await writeFile(certificate, '');
+  const named = `sslmode=disable&sslrootcert=${encodeURIComponent(certificate)}`;
+  const pool = openPoolTo({ connectionString: urlWith('first', `?${named}`) }, 1);
+  try {
+    const client = await pool.connect();
+    const waiting = pool.connect();
+    waiting.catch(() => undefined);
+    await rm(certificate);
+    // Its connection is given up, and another one made for the caller that waits.
+    client.release(true);
+    await expect(waiting).rejects.toMatchObject({ code: 'ENOENT', path: certificate });
     await writeFile(certificate, '');
-    const named = `sslmode=disable&sslrootcert=${encodeURIComponent(certificate)}`;
-    const pool = openPoolTo({ connectionString: urlWith('first', `?${named}`) }, 1);
-    try {
-      const client = await pool.connect();
-      const waiting = pool.connect();
-      waiting.catch(() => undefined);
-      await rm(certificate);
-      // Its connection is given up, and another one made for the caller that waits.
-      client.release(true);
-      await expect(waiting).rejects.toMatchObject({ code: 'ENOENT', path: certificate });
-      await writeFile(certificate, '');
-      (await pool.connect()).release();
-    } finally {
-      await pool.end();
-    }
-  });
+    (await pool.connect()).release();
+  } finally {
+    await pool.end();
+  }
 });

@@ -124,59 +124,59 @@ describe('the preparer', () => {
   });
 });
 
-describe('a flood after a quiet time', () => {
-  it('is not ended by plans that read the whole table', { tags: 'check' }, async () => {
-    const home = await createTestDatabase();
-    const database = openDatabase({ connectionString: home.url, connections: 1 });
-    const watching = new pg.Client({ connectionString: home.url });
-    const end = async (ids: readonly number[]) => {
-      const outcome = {
-        transition: 'succeed',
-        output: null,
-        error: null,
-        delayMs: 0,
-        skipReason: null,
-      } as const;
-      const { failed, lost } = await finalizeRuns(
-        database,
-        ids.map(id => ({ id: String(id), fence: 1, outcome })),
-        WORKER,
-      );
-      expect([failed, lost.size]).toEqual([[], 0]);
-    };
-    const running = (from: number, to: number) =>
-      watching.query(
-        `insert into tock.job_runs_live (id, job, status, fence, attempts, locked_by, locked_until)
+it('a flood after a quiet time is not ended by plans that read the whole table', {
+  tags: 'check',
+}, async () => {
+  const home = await createTestDatabase();
+  const database = openDatabase({ connectionString: home.url, connections: 1 });
+  const watching = new pg.Client({ connectionString: home.url });
+  const end = async (ids: readonly number[]) => {
+    const outcome = {
+      transition: 'succeed',
+      output: null,
+      error: null,
+      delayMs: 0,
+      skipReason: null,
+    } as const;
+    const { failed, lost } = await finalizeRuns(
+      database,
+      ids.map(id => ({ id: String(id), fence: 1, outcome })),
+      WORKER,
+    );
+    expect([failed, lost.size]).toEqual([[], 0]);
+  };
+  const running = (from: number, to: number) =>
+    watching.query(
+      `insert into tock.job_runs_live (id, job, status, fence, attempts, locked_by, locked_until)
          select n, 'noop', 'running', 1, 1, '${WORKER}', now() + interval '1 h' from generate_series(${from}, ${to}) n`,
-      );
-    /** How many rows of the live runs were read without an index so far. */
-    const read = async () => {
-      await database.run('select pg_stat_force_next_flush()');
-      const { rows } = await watching.query(
-        `select seq_tup_read::int as read from pg_stat_user_tables where relname = 'job_runs_live'`,
-      );
-      return rows[0].read;
-    };
-    try {
-      await migrate(database);
-      await watching.connect();
-      // As where autovacuum has found it empty, and does not come again at once.
-      await watching.query('alter table tock.job_runs_live set (autovacuum_enabled = false)');
-      await watching.query('vacuum analyze tock.job_runs_live');
-      await running(1, 20);
-      for (let id = 1; id <= 20; id++) await end([id]);
-      await running(1001, 100_000);
-      // The first has the plan of the quiet time, and takes long. Once the sizes are read, the next is another.
-      let next = 1001;
-      await until(async () => {
-        const from = await read();
-        await end([next++]);
-        return (await read()) === from;
-      }, 'a plan that reads no whole table');
-    } finally {
-      await watching.end();
-      await database.close();
-      await home.drop();
-    }
-  });
+    );
+  /** How many rows of the live runs were read without an index so far. */
+  const read = async () => {
+    await database.run('select pg_stat_force_next_flush()');
+    const { rows } = await watching.query(
+      `select seq_tup_read::int as read from pg_stat_user_tables where relname = 'job_runs_live'`,
+    );
+    return rows[0].read;
+  };
+  try {
+    await migrate(database);
+    await watching.connect();
+    // As where autovacuum has found it empty, and does not come again at once.
+    await watching.query('alter table tock.job_runs_live set (autovacuum_enabled = false)');
+    await watching.query('vacuum analyze tock.job_runs_live');
+    await running(1, 20);
+    for (let id = 1; id <= 20; id++) await end([id]);
+    await running(1001, 100_000);
+    // The first has the plan of the quiet time, and takes long. Once the sizes are read, the next is another.
+    let next = 1001;
+    await until(async () => {
+      const from = await read();
+      await end([next++]);
+      return (await read()) === from;
+    }, 'a plan that reads no whole table');
+  } finally {
+    await watching.end();
+    await database.close();
+    await home.drop();
+  }
 });

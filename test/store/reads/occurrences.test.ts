@@ -108,18 +108,16 @@ describe('the occurrences of a definition', () => {
   });
 });
 
-describe('the last rows of many definitions', () => {
-  it('are read at once, the newest first, with how long runs take', async () => {
-    const recent = await readRecentOccurrences(database, ['1', '2', '4000'], 5);
-    expect(recent.get('1')?.rows.map(({ id }) => id)).toEqual(['8', '9', '7', '6', '5']);
-    // Of the 5 latest, which took 96 to 100 seconds.
-    expect(recent.get('2')).toMatchObject({ p50: 98_000, p95: 99_800 });
-    expect(recent.get('2')?.rows).toHaveLength(5);
-    // Only those that succeeded count: 20, 30 and 60 seconds.
-    expect((await readRecentOccurrences(database, ['1'], 60)).get('1')?.p50).toBe(30_000);
-    expect(recent.get('4000')).toMatchObject({ rows: [], p50: null, p95: null });
-    expect(await readRecentOccurrences(database, [])).toEqual(new Map());
-  });
+it('the last rows of many definitions are read at once, the newest first, with how long runs take', async () => {
+  const recent = await readRecentOccurrences(database, ['1', '2', '4000'], 5);
+  expect(recent.get('1')?.rows.map(({ id }) => id)).toEqual(['8', '9', '7', '6', '5']);
+  // Of the 5 latest, which took 96 to 100 seconds.
+  expect(recent.get('2')).toMatchObject({ p50: 98_000, p95: 99_800 });
+  expect(recent.get('2')?.rows).toHaveLength(5);
+  // Only those that succeeded count: 20, 30 and 60 seconds.
+  expect((await readRecentOccurrences(database, ['1'], 60)).get('1')?.p50).toBe(30_000);
+  expect(recent.get('4000')).toMatchObject({ rows: [], p50: null, p95: null });
+  expect(await readRecentOccurrences(database, [])).toEqual(new Map());
 });
 
 describe('pages of definitions', () => {

@@ -76,35 +76,31 @@ describe('the read of', () => {
   });
 });
 
-describe('what is read', () => {
-  it('is capped and says so; what is exact stays exact', { tags: 'check' }, async () => {
-    const pool = {
-      run: <Row>(text: string, values: readonly unknown[] = []) => test.sql<Row>(text, [...values]),
-    };
-    const queues = await readQueueLoad(pool, {});
-    expect(queues).toMatchObject([
-      { name: 'later', waiting: 0, running: 0, later: 5000, isCapped: true, oldestAt: null },
-      { name: 'long', running: 20, blocked: 5001, isCapped: true },
-    ]);
-    const keys = await readBlockingKeys(pool);
-    expect(keys).toMatchObject(
-      ['job:a/0', 'job:a/1', 'job:a/2'].map(key => ({
-        key,
-        limit: 1,
-        held: 0,
-        waiting: 500,
-        isCapped: true,
-        first: { job: 'a', queue: 'long' },
-      })),
-    );
-    expect(await readBlockingKeys(pool, { queue: 'later' })).toEqual([]);
-    const [worker] = await readWorkerLoad(pool);
-    expect(worker).toMatchObject({ host: 'web-1', running: 20 });
-    expect(worker?.runs).toHaveLength(6);
-    expect(await readOrphans(pool)).toEqual({ count: 0, until: null });
-    expect(await readQueueLoad(pool, { name: 'nobody' })).toEqual([]);
-    expect((await readQueueLoad(pool, { after: 'later', limit: 1 })).map(({ name }) => name)).toEqual([
-      'long',
-    ]);
-  });
+it('what is read is capped and says so; what is exact stays exact', { tags: 'check' }, async () => {
+  const pool = {
+    run: <Row>(text: string, values: readonly unknown[] = []) => test.sql<Row>(text, [...values]),
+  };
+  const queues = await readQueueLoad(pool, {});
+  expect(queues).toMatchObject([
+    { name: 'later', waiting: 0, running: 0, later: 5000, isCapped: true, oldestAt: null },
+    { name: 'long', running: 20, blocked: 5001, isCapped: true },
+  ]);
+  const keys = await readBlockingKeys(pool);
+  expect(keys).toMatchObject(
+    ['job:a/0', 'job:a/1', 'job:a/2'].map(key => ({
+      key,
+      limit: 1,
+      held: 0,
+      waiting: 500,
+      isCapped: true,
+      first: { job: 'a', queue: 'long' },
+    })),
+  );
+  expect(await readBlockingKeys(pool, { queue: 'later' })).toEqual([]);
+  const [worker] = await readWorkerLoad(pool);
+  expect(worker).toMatchObject({ host: 'web-1', running: 20 });
+  expect(worker?.runs).toHaveLength(6);
+  expect(await readOrphans(pool)).toEqual({ count: 0, until: null });
+  expect(await readQueueLoad(pool, { name: 'nobody' })).toEqual([]);
+  expect((await readQueueLoad(pool, { after: 'later', limit: 1 })).map(({ name }) => name)).toEqual(['long']);
 });

@@ -273,20 +273,16 @@ it('of a deploy, dead runs are found of which it had any attempt, and counted', 
   expect(await found({ deploy: 'v1' })).toEqual([ids[3], ids[1], ids[0]]);
 });
 
-describe('readRunMatch', () => {
-  it.each<[string, unknown]>([
-    ['a state that is none', { status: ['dead', 'killed'] }],
-    ['a payload that is no JSON', { payload: '{a: 1}' }],
-    ['a payload with NUL', { payload: '{"a": "\\u0000"}' }],
-    ['a payload that is no text', { payload: { a: 1 } }],
-    ['a long payload', { payload: `"${'x'.repeat(10_000)}"` }],
-    ['text with NUL', { error: 'a\0b' }],
-    ['text that is too long', { key: 'k'.repeat(600) }],
-    ['a time that is none', { from: new Date('never') }],
-    ['a number for a time', { to: 7 }],
-  ])('refuses %s', { tags: 'check' }, (_name, match) => {
-    expect(() => readRunMatch(match as RunMatch)).toThrow(
-      expect.objectContaining({ code: 'TOCK_BAD_OPTION' }),
-    );
-  });
+it.each<[string, unknown]>([
+  ['a state that is none', { status: ['dead', 'killed'] }],
+  ['a payload that is no JSON', { payload: '{a: 1}' }],
+  ['a payload with NUL', { payload: '{"a": "\\u0000"}' }],
+  ['a payload that is no text', { payload: { a: 1 } }],
+  ['a long payload', { payload: `"${'x'.repeat(10_000)}"` }],
+  ['text with NUL', { error: 'a\0b' }],
+  ['text that is too long', { key: 'k'.repeat(600) }],
+  ['a time that is none', { from: new Date('never') }],
+  ['a number for a time', { to: 7 }],
+])('readRunMatch refuses %s', { tags: 'check' }, (_name, match) => {
+  expect(() => readRunMatch(match as RunMatch)).toThrow(expect.objectContaining({ code: 'TOCK_BAD_OPTION' }));
 });

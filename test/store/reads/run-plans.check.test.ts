@@ -139,9 +139,7 @@ describe('among many runs that wait', () => {
   );
 });
 
-describe('the effects of a run', () => {
-  it('are read without those of others', async () => {
-    const nodes = await executed(session => readEffects(session, '4711'));
-    expect(nodes.map(node => node['Index Name'])).toContain('job_effects_run');
-  });
+it('the effects of a run are read without those of others', async () => {
+  const nodes = await executed(session => readEffects(session, '4711'));
+  expect(nodes.map(node => node['Index Name'])).toContain('job_effects_run');
 });

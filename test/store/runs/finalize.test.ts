@@ -61,15 +61,16 @@ const MOVES_BACK = [
 const nameOf = (each: readonly [Outcome, object]) =>
   [`${each[0].transition}${each[0].output ? ' with output' : ''}`, ...each] as const;
 
-describe('an outcome that waits for a session which takes the run away', () => {
-  it.each([...ENDS, ...MOVES_BACK].map(nameOf))('is not written (%s)', async (_name, end) => {
+it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
+  'an outcome that waits for a session which takes the run away is not written (%s)',
+  async (_name, end) => {
     await addRuns(test, held());
     const taken = `update tock.job_runs_live set fence = fence + 1, locked_by = '${OTHER}' where id = 1`;
     const { lost } = await whileWaitedFor(test, taken, () => finalize(['1'], end));
     expect(lost).toEqual(new Set(['1']));
     expect(await rowOf('1')).toMatchObject({ status: 'running', fence: 4, locked_by: OTHER });
-  });
-});
+  },
+);
 
 describe('the end of an attempt', () => {
   it.each(ENDS.map(nameOf))(

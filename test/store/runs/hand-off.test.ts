@@ -145,8 +145,10 @@ describe('a handoff', () => {
   });
 });
 
-describe('a call before the handoff, in a transaction that stays open', () => {
-  it.each(CALLS)('%s: the worker renews its lease meanwhile', { tags: 'check' }, async text => {
+it.each(CALLS)(
+  'a call before the handoff, in a transaction that stays open %s: the worker renews its lease meanwhile',
+  { tags: 'check' },
+  async text => {
     const [id = ''] = await addRuns(test, held());
     const client = new pg.Client({ connectionString: test.url });
     await client.connect();
@@ -159,8 +161,8 @@ describe('a call before the handoff, in a transaction that stays open', () => {
     } finally {
       await client.end();
     }
-  });
-});
+  },
+);
 
 describe('of two calls at once', () => {
   it.each([
@@ -333,61 +335,53 @@ describe('the functions', () => {
   });
 });
 
-describe('a role that completes runs', () => {
-  it('may call the four functions, and nothing else', async () => {
-    const id = await handedOff();
-    const role = `completer_${process.pid}_${Date.now()}`;
-    await test.sql(`create role ${role} login password 'secret'`);
-    await test.sql(`grant usage on schema tock to ${role}`);
-    await test.sql(
-      `grant execute on function tock.complete, tock.fail, tock.extend, tock.progress to ${role}`,
-    );
-    const url = new URL(test.url);
-    [url.username, url.password] = [role, 'secret'];
-    const client = new pg.Client({ connectionString: url.href });
-    await client.connect();
-    try {
-      for (const text of [
-        'select from tock.job_hand_offs',
-        'select from tock.job_runs_live',
-        'update tock.job_runs_live set fence = 9',
-        `select tock.decide(${id}, 3, 'succeeded', null, null, null)`,
-        `select tock.lock_handed_off(${id}, 3)`,
-        `select tock.enqueue('noop')`,
-      ])
-        await expect(client.query(text)).rejects.toThrow(/permission denied/);
-      expect((await client.query('select tock.progress($1, 3, 0.5) as held', [id])).rows).toEqual([
-        { held: true },
-      ]);
-      // Objects of the role's own do not take the place of Tock's.
-      await client.query(`create temp table job_runs_live (id bigint)`);
-      await client.query(`set search_path = pg_temp, public`);
-      expect((await client.query('select tock.complete($1, 3) as held', [id])).rows).toEqual([
-        { held: true },
-      ]);
-    } finally {
-      await client.end();
-      await test.sql(`drop owned by ${role}`);
-      await test.sql(`drop role ${role}`);
-    }
-  });
+it('a role that completes runs may call the four functions, and nothing else', async () => {
+  const id = await handedOff();
+  const role = `completer_${process.pid}_${Date.now()}`;
+  await test.sql(`create role ${role} login password 'secret'`);
+  await test.sql(`grant usage on schema tock to ${role}`);
+  await test.sql(`grant execute on function tock.complete, tock.fail, tock.extend, tock.progress to ${role}`);
+  const url = new URL(test.url);
+  [url.username, url.password] = [role, 'secret'];
+  const client = new pg.Client({ connectionString: url.href });
+  await client.connect();
+  try {
+    for (const text of [
+      'select from tock.job_hand_offs',
+      'select from tock.job_runs_live',
+      'update tock.job_runs_live set fence = 9',
+      `select tock.decide(${id}, 3, 'succeeded', null, null, null)`,
+      `select tock.lock_handed_off(${id}, 3)`,
+      `select tock.enqueue('noop')`,
+    ])
+      await expect(client.query(text)).rejects.toThrow(/permission denied/);
+    expect((await client.query('select tock.progress($1, 3, 0.5) as held', [id])).rows).toEqual([
+      { held: true },
+    ]);
+    // Objects of the role's own do not take the place of Tock's.
+    await client.query(`create temp table job_runs_live (id bigint)`);
+    await client.query(`set search_path = pg_temp, public`);
+    expect((await client.query('select tock.complete($1, 3) as held', [id])).rows).toEqual([{ held: true }]);
+  } finally {
+    await client.end();
+    await test.sql(`drop owned by ${role}`);
+    await test.sql(`drop role ${role}`);
+  }
 });
 
-describe('reaping', () => {
-  it('does not take a run that is handed off for one that ends processes', async () => {
-    const lost = { name: 'LeaseExpired', code: 'TOCK_LEASE_LOST', at: NOW, attempt: 1, message: 'lost' };
-    const id = await handedOff({ errors: JSON.stringify([lost]) });
-    await test.advance('2h');
-    const options = { limit: 10, backoffMs: 1, maxBackoffMs: 1, policies: [], canIsolate: true };
-    expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({ failed: 1 });
-    expect(await runOf(id)).toMatchObject({ status: 'failed', slot_keys: null, locked_by: null });
-    await test.sql(
-      `update tock.job_runs_live set status = 'running', fence = 4, locked_by = $1, locked_until = tock.now() - interval '1 s', run_at = tock.now()`,
-      [OTHER],
-    );
-    await test.advance('1s');
-    expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({ failed: 1 });
-    // The handoff before was no process either.
-    expect((await runOf(id))?.['slot_keys']).toBeNull();
-  });
+it('reaping does not take a run that is handed off for one that ends processes', async () => {
+  const lost = { name: 'LeaseExpired', code: 'TOCK_LEASE_LOST', at: NOW, attempt: 1, message: 'lost' };
+  const id = await handedOff({ errors: JSON.stringify([lost]) });
+  await test.advance('2h');
+  const options = { limit: 10, backoffMs: 1, maxBackoffMs: 1, policies: [], canIsolate: true };
+  expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({ failed: 1 });
+  expect(await runOf(id)).toMatchObject({ status: 'failed', slot_keys: null, locked_by: null });
+  await test.sql(
+    `update tock.job_runs_live set status = 'running', fence = 4, locked_by = $1, locked_until = tock.now() - interval '1 s', run_at = tock.now()`,
+    [OTHER],
+  );
+  await test.advance('1s');
+  expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({ failed: 1 });
+  // The handoff before was no process either.
+  expect((await runOf(id))?.['slot_keys']).toBeNull();
 });

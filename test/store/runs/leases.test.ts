@@ -38,18 +38,16 @@ describe('renewLeases', () => {
   });
 });
 
-describe('readHeld', () => {
-  it('says what is held and what is to be cancelled, and waits for no lock', async () => {
-    const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
-    const answer = await whileLocked(test, ['1', '2'], () =>
-      readHeld(database, asked(...ids.slice(0, 6)), WORKER),
-    );
-    expect(answer.toSorted((a, b) => Number(a.id) - Number(b.id))).toEqual([
-      { id: '1', cancel_requested: false },
-      { id: '2', cancel_requested: true },
-    ]);
-    expect(await renewed()).toEqual([]);
-  });
+it('readHeld says what is held and what is to be cancelled, and waits for no lock', async () => {
+  const ids = await addRuns(test, held(), held({ cancel_requested_at: NOW }), ...NOT_HELD, held());
+  const answer = await whileLocked(test, ['1', '2'], () =>
+    readHeld(database, asked(...ids.slice(0, 6)), WORKER),
+  );
+  expect(answer.toSorted((a, b) => Number(a.id) - Number(b.id))).toEqual([
+    { id: '1', cancel_requested: false },
+    { id: '2', cancel_requested: true },
+  ]);
+  expect(await renewed()).toEqual([]);
 });
 
 describe('writeProgress', () => {
@@ -89,25 +87,23 @@ describe('writeProgress', () => {
   });
 });
 
-describe('writeTraceparents', () => {
-  it('writes that of each run that is held, and no other', async () => {
-    const traceparent = (n: number) => `00-${String(n).repeat(32)}-${String(n).repeat(16)}-01`;
-    const ids = await addRuns(test, held(), held(), ...NOT_HELD);
-    const entries = asked(...ids.toReversed()).map(each => ({
-      ...each,
-      traceparent: traceparent(Number(each.id)),
-    }));
-    await writeTraceparents(database, entries, WORKER);
-    const rows = await test.sql<{ last_traceparent: string | null }>(
-      'select last_traceparent from tock.job_runs_live order by id',
-    );
-    expect(rows.map(row => row.last_traceparent)).toEqual([
-      traceparent(1),
-      traceparent(2),
-      null,
-      null,
-      null,
-      null,
-    ]);
-  });
+it('writeTraceparents writes that of each run that is held, and no other', async () => {
+  const traceparent = (n: number) => `00-${String(n).repeat(32)}-${String(n).repeat(16)}-01`;
+  const ids = await addRuns(test, held(), held(), ...NOT_HELD);
+  const entries = asked(...ids.toReversed()).map(each => ({
+    ...each,
+    traceparent: traceparent(Number(each.id)),
+  }));
+  await writeTraceparents(database, entries, WORKER);
+  const rows = await test.sql<{ last_traceparent: string | null }>(
+    'select last_traceparent from tock.job_runs_live order by id',
+  );
+  expect(rows.map(row => row.last_traceparent)).toEqual([
+    traceparent(1),
+    traceparent(2),
+    null,
+    null,
+    null,
+    null,
+  ]);
 });

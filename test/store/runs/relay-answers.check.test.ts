@@ -141,6 +141,17 @@ const succeeded = (run: string, fence: number, result: unknown = null): RelayAns
   result: result as string,
 });
 
+/** Under the fence 3, for five minutes. */
+const handedOff: RunRow = {
+  status: 'running',
+  fence: 3,
+  attempts: 1,
+  locked_by: HANDED_OFF,
+  locked_until: at(5),
+  run_at: at(5),
+  started_at: NOW,
+};
+
 describe('answers in batches', () => {
   it.each([1, 2, 3, 4])('decide what tock.complete decides of each by itself (seed %i)', async seed => {
     const random = numbers(seed);
@@ -178,15 +189,7 @@ describe('answers in batches', () => {
   });
 
   it('hold once, where a run is answered more than once', async () => {
-    const [id = ''] = await addRuns(test, {
-      status: 'running',
-      fence: 3,
-      attempts: 1,
-      locked_by: HANDED_OFF,
-      locked_until: at(5),
-      run_at: at(5),
-      started_at: NOW,
-    });
+    const [id = ''] = await addRuns(test, handedOff);
     const applied = await applyAnswers(engine, [
       succeeded(id, 2, 'too old'),
       succeeded(id, 3, 'first'),
@@ -204,15 +207,7 @@ describe('answers in batches', () => {
   });
 
   it('leave a run to whoever decides it first', async () => {
-    const [id = ''] = await addRuns(test, {
-      status: 'running',
-      fence: 3,
-      attempts: 1,
-      locked_by: HANDED_OFF,
-      locked_until: at(5),
-      run_at: at(5),
-      started_at: NOW,
-    });
+    const [id = ''] = await addRuns(test, handedOff);
     const batch = () => completeMany(database, [{ id, fence: 3, result: '"batch"' }]);
     expect(await whileWaitedFor(test, `select tock.complete(${id}, 3, '"other"')`, batch)).toMatchObject({
       runs: [],

@@ -1,5 +1,5 @@
 // Store: the table of transitions against what the database allows.
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { FINISHED_STATUSES, LIVE_STATUSES, RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
 import { openOnce } from '../../support/open.js';
 import { reuseTestTock } from '../../support/test-tock.js';
@@ -23,11 +23,9 @@ const bound = async (table: string) =>
     )
   )[0]?.bound;
 
-describe('the states', () => {
-  it('are those that the database allows, in the table where it keeps them', async () => {
-    expect(words(await bound('tock.job_runs_live'))).toEqual([...LIVE_STATUSES].sort());
-    expect([...LIVE_STATUSES, ...FINISHED_STATUSES].sort()).toEqual([...RUN_STATUSES].sort());
-    expect(words(await bound('tock.job_runs_finished'))).toEqual([...FINISHED_STATUSES].sort());
-    expect(words(await domain('tock.run_trigger'))).toEqual([...TRIGGERS].sort());
-  });
+it('the states are those that the database allows, in the table where it keeps them', async () => {
+  expect(words(await bound('tock.job_runs_live'))).toEqual([...LIVE_STATUSES].sort());
+  expect([...LIVE_STATUSES, ...FINISHED_STATUSES].sort()).toEqual([...RUN_STATUSES].sort());
+  expect(words(await bound('tock.job_runs_finished'))).toEqual([...FINISHED_STATUSES].sort());
+  expect(words(await domain('tock.run_trigger'))).toEqual([...TRIGGERS].sort());
 });

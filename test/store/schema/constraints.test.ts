@@ -18,50 +18,48 @@ const insertLive = async (columns: Readonly<Record<string, unknown>>) => {
 const MOST = 2_147_483_647;
 const NINE_KB = 'q'.repeat(9000);
 
-describe('the live runs', () => {
-  it.each<[string, Record<string, unknown>]>([
-    ['a fence without head room', { fence: MOST }],
-    ['a negative fence', { fence: -1 }],
-    ['attempts without head room', { attempts: MOST }],
-    ['endless attempts', { max_attempts: MOST }],
-    ['releases without head room', { releases: MOST }],
-    ['a generation without head room', { generation: MOST }],
-    ['no occurrence', { occurrence_count: 0 }],
-    ['errors that are a number', { errors: '5' }],
-    ['errors that are an object', { errors: '{}' }],
-    ['progress that is a number', { progress: '5' }],
-    ['places without limits', { slot_keys: ['job:quick'] }],
-    ['limits without places', { slot_limits: [1] }],
-    ['more limits than places', { slot_keys: ['job:quick'], slot_limits: [1, 2] }],
-    ['a limit of 0', { slot_keys: ['job:quick'], slot_limits: [0] }],
-    ['a place without a name', { slot_keys: [null], slot_limits: [1] }],
-    [
-      'a thousand places',
-      {
-        slot_keys: Array.from({ length: 1000 }, () => 'a'),
-        slot_limits: Array.from({ length: 1000 }, () => 1),
-      },
-    ],
-    ['no queue', { queue: '' }],
-    ['a queue of 9 kB', { queue: NINE_KB }],
-    ['a key of 9 kB', { idempotency_key: NINE_KB }],
-    ['a live key without text', { live_key: '' }],
-    ...['infinity', '-infinity', '290000-01-01', '0044-03-15 BC'].map(
-      (at): [string, Record<string, unknown>] => [`run_at ${at}`, { run_at: at }],
-    ),
-    ...[
-      'scheduled_for',
-      'interval_start',
-      'start_by',
-      'locked_until',
-      'created_at',
-      'started_at',
-      'cancel_requested_at',
-    ].map((column): [string, Record<string, unknown>] => [`${column} infinity`, { [column]: 'infinity' }]),
-  ])('refuse %s', async (_what, columns) => {
-    await expect(insertLive(columns)).rejects.toMatchObject({
-      code: expect.stringMatching(/^(23514|54000)$/),
-    });
+it.each<[string, Record<string, unknown>]>([
+  ['a fence without head room', { fence: MOST }],
+  ['a negative fence', { fence: -1 }],
+  ['attempts without head room', { attempts: MOST }],
+  ['endless attempts', { max_attempts: MOST }],
+  ['releases without head room', { releases: MOST }],
+  ['a generation without head room', { generation: MOST }],
+  ['no occurrence', { occurrence_count: 0 }],
+  ['errors that are a number', { errors: '5' }],
+  ['errors that are an object', { errors: '{}' }],
+  ['progress that is a number', { progress: '5' }],
+  ['places without limits', { slot_keys: ['job:quick'] }],
+  ['limits without places', { slot_limits: [1] }],
+  ['more limits than places', { slot_keys: ['job:quick'], slot_limits: [1, 2] }],
+  ['a limit of 0', { slot_keys: ['job:quick'], slot_limits: [0] }],
+  ['a place without a name', { slot_keys: [null], slot_limits: [1] }],
+  [
+    'a thousand places',
+    {
+      slot_keys: Array.from({ length: 1000 }, () => 'a'),
+      slot_limits: Array.from({ length: 1000 }, () => 1),
+    },
+  ],
+  ['no queue', { queue: '' }],
+  ['a queue of 9 kB', { queue: NINE_KB }],
+  ['a key of 9 kB', { idempotency_key: NINE_KB }],
+  ['a live key without text', { live_key: '' }],
+  ...['infinity', '-infinity', '290000-01-01', '0044-03-15 BC'].map(
+    (at): [string, Record<string, unknown>] => [`run_at ${at}`, { run_at: at }],
+  ),
+  ...[
+    'scheduled_for',
+    'interval_start',
+    'start_by',
+    'locked_until',
+    'created_at',
+    'started_at',
+    'cancel_requested_at',
+  ].map((column): [string, Record<string, unknown>] => [`${column} infinity`, { [column]: 'infinity' }]),
+])('the live runs refuse %s', async (_what, columns) => {
+  await expect(insertLive(columns)).rejects.toMatchObject({
+    code: expect.stringMatching(/^(23514|54000)$/),
   });
 });
 

@@ -167,15 +167,13 @@ describe('requireMigrated', () => {
   });
 });
 
-describe('inSchema', () => {
-  it('rewrites qualifiers and literals of their own, and no other word', () => {
-    expect(
-      inSchema(
-        `select tock.now(), 'tock.x'::regclass, pg_notify('tock', 'x') from tock.a where b = 'tick tock'`,
-        'mine',
-      ),
-    ).toBe(
-      `select "mine".now(), '"mine".x'::regclass, pg_notify('mine', 'x') from "mine".a where b = 'tick tock'`,
-    );
-  });
+it('inSchema rewrites qualifiers and literals of their own, and no other word', () => {
+  expect(
+    inSchema(
+      `select tock.now(), 'tock.x'::regclass, pg_notify('tock', 'x') from tock.a where b = 'tick tock'`,
+      'mine',
+    ),
+  ).toBe(
+    `select "mine".now(), '"mine".x'::regclass, pg_notify('mine', 'x') from "mine".a where b = 'tick tock'`,
+  );
 });

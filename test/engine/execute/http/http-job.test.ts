@@ -374,15 +374,17 @@ describe('an address', () => {
   });
 });
 
-describe('a URL that is computed', () => {
-  it.each([
-    ['with a password', 'https://user:hunter2@example.test/', /holds a user or a password/],
-    ['of a file', 'file:///etc/passwd', /begins with "file:"/],
-    ['that is none', 'example.test/path', /is no URL/],
-  ])('%s is refused, without what it holds', { tags: 'check' }, async (_, url, expected) => {
+it.each([
+  ['with a password', 'https://user:hunter2@example.test/', /holds a user or a password/],
+  ['of a file', 'file:///etc/passwd', /begins with "file:"/],
+  ['that is none', 'example.test/path', /is no URL/],
+])(
+  'a URL that is computed %s is refused, without what it holds',
+  { tags: 'check' },
+  async (_, url, expected) => {
     const { run, message } = await execute({ url: () => url });
     expect(run.status).toBe('dead');
     expect(message).toMatch(expected);
     expect(message).not.toMatch(/hunter2|passwd/);
-  });
-});
+  },
+);

@@ -67,17 +67,15 @@ describe('batch', () => {
   });
 });
 
-describe('the limit of a batch', () => {
-  it('halves with each attempt, and the last attempt goes alone', () => {
-    const limits = (size: number, max: number) =>
-      Array.from({ length: max }, (_, index) => batchLimit(size, index + 1, max));
-    expect(limits(100, 10)).toEqual([100, 50, 25, 13, 7, 4, 2, 1, 1, 1]);
-    expect(limits(100, 3)).toEqual([100, 50, 1]);
-    expect(limits(100, 2)).toEqual([100, 1]);
-    // There is no other attempt in which it could go alone.
-    expect(limits(100, 1)).toEqual([100]);
-    expect(limits(1, 3)).toEqual([1, 1, 1]);
-  });
+it('the limit of a batch halves with each attempt, and the last attempt goes alone', () => {
+  const limits = (size: number, max: number) =>
+    Array.from({ length: max }, (_, index) => batchLimit(size, index + 1, max));
+  expect(limits(100, 10)).toEqual([100, 50, 25, 13, 7, 4, 2, 1, 1, 1]);
+  expect(limits(100, 3)).toEqual([100, 50, 1]);
+  expect(limits(100, 2)).toEqual([100, 1]);
+  // There is no other attempt in which it could go alone.
+  expect(limits(100, 1)).toEqual([100]);
+  expect(limits(1, 3)).toEqual([1, 1, 1]);
 });
 
 describe('the key of a batch', () => {

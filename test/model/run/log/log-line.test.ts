@@ -114,8 +114,6 @@ describe('describeLine', () => {
   });
 });
 
-describe('readLine', () => {
-  it('shows a damaged line as it is', () => {
-    expect(readLine('no JSON')).toEqual({ ms: 0, level: 'info', text: 'no JSON', fields: null });
-  });
+it('readLine shows a damaged line as it is', () => {
+  expect(readLine('no JSON')).toEqual({ ms: 0, level: 'info', text: 'no JSON', fields: null });
 });

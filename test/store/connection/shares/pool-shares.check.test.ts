@@ -214,20 +214,18 @@ describe('a pool that has no connection to give', () => {
   });
 });
 
-describe('whether a daemon can listen', () => {
-  it.each([
-    [1, 0],
-    [2, 0],
-    [3, 0],
-    [4, 1],
-    [5, 2],
-    [10, 7],
-  ])('a pool of %i has a connection for %i of them', async (max, daemons) => {
-    const sized = new pg.Pool({ connectionString: test.url, max });
-    const { shares } = open({ pool: sized });
-    let count = 0;
-    for (; shares.mayListen; count++) shares.listen();
-    expect(count).toBe(daemons);
-    await sized.end();
-  });
+it.each([
+  [1, 0],
+  [2, 0],
+  [3, 0],
+  [4, 1],
+  [5, 2],
+  [10, 7],
+])('whether a daemon can listen a pool of %i has a connection for %i of them', async (max, daemons) => {
+  const sized = new pg.Pool({ connectionString: test.url, max });
+  const { shares } = open({ pool: sized });
+  let count = 0;
+  for (; shares.mayListen; count++) shares.listen();
+  expect(count).toBe(daemons);
+  await sized.end();
 });

@@ -334,19 +334,17 @@ describe('admitRuns', () => {
   });
 });
 
-describe('a run of two keys that was unblocked for one of them and finds the other taken', () => {
-  it('leaves the slot of the one to the next that waits for it', async () => {
-    const both = { slot_keys: ['job:x', 'isolated'], slot_limits: [1, 1], unblocked_on: 'job:x' };
-    const [id = ''] = await addRuns(
-      test,
-      keyed(1, { ...both, run_at: AGO(2) }),
-      keyed(1, { blocked_on: 'job:x' }),
-      keyed(1, { blocked_on: 'job:x' }),
-    );
-    await takeSlot('isolated', 1, '99');
-    expect(await admitted([id])).toEqual([]);
-    expect(await blocked()).toEqual({ 1: 'isolated', 3: 'job:x' });
-  });
+it('a run of two keys that was unblocked for one of them and finds the other taken leaves the slot of the one to the next that waits for it', async () => {
+  const both = { slot_keys: ['job:x', 'isolated'], slot_limits: [1, 1], unblocked_on: 'job:x' };
+  const [id = ''] = await addRuns(
+    test,
+    keyed(1, { ...both, run_at: AGO(2) }),
+    keyed(1, { blocked_on: 'job:x' }),
+    keyed(1, { blocked_on: 'job:x' }),
+  );
+  await takeSlot('isolated', 1, '99');
+  expect(await admitted([id])).toEqual([]);
+  expect(await blocked()).toEqual({ 1: 'isolated', 3: 'job:x' });
 });
 
 describe('runs of a definition that go one after another', () => {
