@@ -190,8 +190,8 @@ export function assembleTock(
         const asked = idleOptions(tickOptions);
         return asked === null ? null : await askIdleTick(asked);
       },
-      fallAsleep: async (mostMs, tickOptions = {}) => {
-        const asked = idleOptions(tickOptions);
+      fallAsleep: async (mostMs, tickOptions) => {
+        const asked = idleOptions(tickOptions ?? {});
         const ms = asked === null ? 0 : await askSleep(asked, mostMs);
         if (asked !== null && ms > 0) await noteOwnSleep(asked, ms);
         return ms;
