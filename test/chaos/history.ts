@@ -128,6 +128,18 @@ export async function recordHistory(query: Query): Promise<void> {
   }
 }
 
+/** The database's clock is hours away from the host's, and leaps forward when somebody says so. */
+export const LATE_CLOCK: readonly string[] = [
+  `create table tock.test_shift as select interval '-3 hours' as by`,
+  `create or replace function tock.now() returns timestamptz language sql stable
+    as $$ select statement_timestamp() + (select by from tock.test_shift) $$`,
+  // Its runs are of the three hours before now too, which may be of last month.
+  'select tock.create_partitions()',
+];
+
+export const leap = (query: Query, seconds: number): Promise<unknown> =>
+  query(`update tock.test_shift set by = by + $1 * interval '1 second'`, [seconds]);
+
 const IDS = (table: string) => `select id::text from tock.${table}`;
 
 /** Reads what is in the tables. */

@@ -1,7 +1,7 @@
 // Scripted faults: an experiment carries out one of them in place of random ones, so that a mutant shows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HANDED_OFF } from '../../src/model/run/states.js';
-import type { Hands } from './history-experiment.js';
+import type { Hands } from './story.js';
 
 const RUNNING = (job: string, fence: number) =>
   `select from tock.job_runs where job = '${job}' and status = 'running' and fence = ${fence}`;

@@ -4,8 +4,8 @@ import type pg from 'pg';
 import type { Tock } from '../../../src/tock/types.js';
 import { openConnections } from './connections.js';
 import { isKnownByKey, type Order, type Wanted } from './load.js';
+import { sleep } from './loop.js';
 import type { Pace } from './pace.js';
-import { sleep } from './sleep.js';
 import { ENQUEUE, ENQUEUE_GROUP } from './statements.js';
 
 /** What a client was told. `unknown`: the connection was lost; the run may be there or not. */
@@ -20,12 +20,6 @@ export interface Note {
   readonly older: string | null;
   /** Notes of one statement: all of its runs are there, or none. */
   readonly call: number;
-}
-
-export interface Clients {
-  readonly notes: readonly Note[];
-  /** Resolves when every order has been placed. */
-  readonly done: Promise<void>;
 }
 
 const CLIENTS = 4;
@@ -47,7 +41,7 @@ export function startClients(options: {
   readonly durationMs: number;
   readonly pace: Pace;
   readonly signal: AbortSignal;
-}): Clients {
+}) {
   const { tock, url, orders, durationMs, pace, signal } = options;
   const notes: Note[] = [];
   const sql = openSql(url);
@@ -163,7 +157,11 @@ export function startClients(options: {
       pace.reach(Number.POSITIVE_INFINITY);
     }
   };
-  return { notes, done: liveAll() };
+  return {
+    notes,
+    /** Resolves when every order has been placed. */
+    done: liveAll(),
+  };
 }
 
 const optionsOf = ({ key, queue }: Wanted) => ({

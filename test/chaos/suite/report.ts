@@ -1,7 +1,7 @@
 // What people read in the end.
-// In: the plan and the result. Out: lines of text; and the same as data.
+// In: the plan and the result. Out: lines of text.
 import type { Result } from './experiment.js';
-import type { SuiteOptions } from './options.js';
+import { countsOf, type SuiteOptions } from './options.js';
 import { countKinds, faultLine, type Plan } from './plan.js';
 
 const INVARIANTS: Readonly<Record<string, string>> = {
@@ -27,6 +27,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   I20: 'a wait ends only after what it is for, and counts no attempt',
   I21: 'a child is there once for its name',
   I22: 'what comes after others begins once they have ended, and runs once',
+  I23: 'no fair key starts more runs than its rate allows',
+  I24: 'no run starts while its key is closed',
   I25: 'tock prove leaves no occurrence unexplained',
   chain: 'what follows from a run is made once',
   batch: 'each run of a batch has its own fence, and its own outcome',
@@ -59,6 +61,7 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('attempts', number(figures.attempts)),
     row('  taken back from dead or frozen workers', number(figures.reaped)),
     row('effects', number(figures.effects)),
+    row('starts of runs of fair keys', number(figures.fairStarts)),
     row('handed off', number(figures.handedOff)),
     row('  decided by the other side', number(figures.decided)),
     row('  its calls that were refused', number(figures.lateCalls)),
@@ -76,6 +79,10 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     fault('pg_ctl -m immediate, then start', 'restart'),
     fault('replies lost', 'lost reply'),
     fault('connections cut', 'cut'),
+    fault('SIGTERM of a worker', 'drain'),
+    fault('pg_terminate_backend', 'farewell'),
+    fault('runs that kill their process', 'suicide'),
+    fault('leaps of the clock', 'leap'),
     row('workers started', number(result.workers)),
     row('  with their output on a full disk', number(result.onFullDisk)),
     row('outcomes refused: written under an old fence', number(result.refusedWrites)),
@@ -141,24 +148,6 @@ export function drawPlan(options: SuiteOptions, plan: Plan): string {
 }
 
 /** The seed and the hash of the plan, and the command that repeats it. */
-export function planLine(options: SuiteOptions, plan: Plan): string {
-  const { runs, kills, stops, restarts, cuts, seed } = options;
-  return (
-    `seed ${seed}, plan ${plan.hash}: ${plan.faults.length} faults in ${Math.round(plan.durationMs / 1000)} s; repeat with\n` +
-    `  npm run chaos -- --runs ${runs} --kills ${kills} --stops ${stops} --restarts ${restarts} --cuts ${cuts} --seed ${seed}`
-  );
-}
-
-/** The same as data. */
-export function asData(options: SuiteOptions, plan: Plan, result: Result, elapsedMs: number) {
-  const { runs, kills, stops, restarts, cuts, seed } = options;
-  return {
-    options: { runs, kills, stops, restarts, cuts, seed },
-    plan: { hash: plan.hash, faults: countKinds(plan.faults), durationMs: plan.durationMs },
-    elapsedMs: Math.round(elapsedMs),
-    ...result,
-    invariants: Object.fromEntries(
-      Object.keys(INVARIANTS).map(name => [name, ofInvariant(result.wrong, name).length === 0]),
-    ),
-  };
-}
+export const planLine = (options: SuiteOptions, { hash, faults, durationMs }: Plan): string =>
+  `seed ${options.seed}, plan ${hash}: ${faults.length} faults in ${Math.round(durationMs / 1000)} s; repeat with\n` +
+  `  npm run chaos -- ${countsOf(options)}`;
