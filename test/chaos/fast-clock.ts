@@ -5,10 +5,10 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import pg from 'pg';
 import { findBinaries } from '../../src/embedded/embedded-binaries.js';
 import { type EmbeddedServer, startEmbeddedServer } from '../../src/embedded/embedded-server.js';
 import { type Running, startProcess } from '../support/processes.js';
+import { sqlAt } from '../support/sql-at.js';
 
 /** libfaketime, where it is installed. */
 export const FAKETIME = ['x86_64', 'aarch64']
@@ -53,10 +53,7 @@ export async function openFastServer(instant: string, speed: number): Promise<Fa
   };
   let server = await begin(instant, 1);
   const url = server.connectionString;
-  const pool = new pg.Pool({ connectionString: url, max: 2 });
-  pool.on('error', () => undefined);
-  const sql = async <Row>(text: string, values: unknown[] = []) =>
-    (await pool.query(text, values)).rows as Row[];
+  const sql: FastServer['sql'] = (text, values) => sqlAt(url, text, values);
   return {
     url,
     sql,
@@ -71,7 +68,6 @@ export async function openFastServer(instant: string, speed: number): Promise<Fa
       if (server.connectionString !== url) throw new Error('the server has come back under another URL');
     },
     async remove() {
-      await pool.end();
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -114,22 +114,20 @@ describe('checkFinal', () => {
     expect(check(whole)).toEqual([]);
   });
 
+  const early = { ...reaped, errors: failure('TOCK_LEASE_LOST', 60) };
+  const fallen: readonly Step[] = [
+    ['definition', definition(60), definition(59)],
+    ['definition', definition(59), definition(60)],
+  ];
+  const notByItsBackoff: readonly Step[] = [
+    ['live', running, { ...failed, run_at: AT(20) }],
+    ['live', failed, { ...again, started_at: AT(21) }],
+  ];
   it.each<[string, readonly Step[]]>([
     ['I1', withStep(3, ['live', reaped, { ...again, fence: 1 }, 'b'])],
-    [
-      'I2',
-      withStep(2, [
-        'live',
-        running,
-        { ...reaped, errors: failure('TOCK_LEASE_LOST', 60), run_at: AT(72) },
-        'b',
-      ]),
-    ],
+    ['I2', withStep(2, ['live', running, early, 'b'])],
     ['I2', withStep(3, ['live', running, again, 'b'])],
-    [
-      'I3',
-      withStep(3, ['live', reaped, again, 'b'], ['live', again, { ...again, locked_until: AT(200) }, 'a']),
-    ],
+    ['I3', withStep(4, ['live', again, { ...again, locked_until: AT(200) }, 'a'])],
     ['I3', withStep(5, ['live', again, null, 'a'])],
     ['I4', [...whole, ['finished', null, doneAgain, 'b']]],
     ['I5', withStep(1, ['live', queued, { ...running, attempts: 0 }])],
@@ -137,25 +135,11 @@ describe('checkFinal', () => {
     ['I6', [...whole, ['live', null, occurrence(60)]]],
     ['I7', whole.toSpliced(1, 1)],
     ['I7', whole.toSpliced(1, 0, ['live', null, occurrence(30)])],
-    [
-      'I8',
-      [
-        ...whole,
-        ['definition', definition(60), definition(59)],
-        ['definition', definition(59), definition(60)],
-      ],
-    ],
+    ['I8', [...whole, ...fallen]],
     ['I9', [...whole, ['effect', null, { key: 'once:e', run_id: 1 }]]],
     ['I9', [...whole, ['effect', { key: 'once:e' }, null]]],
     ['I11', withStep(1, ['live', { ...queued, run_at: AT(2) }, running])],
-    [
-      'I11',
-      withStep(
-        2,
-        ['live', running, { ...failed, run_at: AT(20) }],
-        ['live', failed, { ...again, started_at: AT(21) }],
-      ),
-    ],
+    ['I11', withStep(2, ...notByItsBackoff)],
     ['I14', withStep(6)],
   ])('%s', (invariant, steps) => {
     expect(named(check(steps))).toContain(invariant);
@@ -212,18 +196,13 @@ describe('checkFinal', () => {
   });
 
   it('takes a run for lost that ended without its claim’s process', () => {
-    expect(
-      named(
-        check([
-          ...planned,
-          ['live', null, queued],
-          ['live', queued, running],
-          ['live', running, null, 'b'],
-          ['finished', null, done, 'b'],
-          ['effect', null, { key: 'once:e' }],
-        ]),
-      ),
-    ).toEqual(['I3']);
+    const steps: readonly Step[] = [
+      ...whole.slice(0, planned.length + 2),
+      ['live', running, null, 'b'],
+      ['finished', null, done, 'b'],
+      ['effect', null, { key: 'once:e' }],
+    ];
+    expect(named(check(steps))).toEqual(['I3']);
   });
 });
 
@@ -232,6 +211,8 @@ describe('handoffs', () => {
   const note: HistoryRow = { run_id: 1, fence: 1, handed_off_at: AT(2), decided_at: null, written_at: null };
   const decided: HistoryRow = { ...note, decided_at: AT(60), decision: 'succeeded' };
   const succeeded: HistoryRow = { ...HANDED, status: 'succeeded' };
+  const expired = { ...reaped, errors: failure('TOCK_LEASE_LOST', 121), run_at: AT(131) };
+  const FOREVER: HistoryRow = { ...HANDED, locked_until: '9999-12-31T00:00:00Z' };
   const story: readonly Step[] = [
     ...planned,
     ['live', null, queued, 'client'],
@@ -239,8 +220,8 @@ describe('handoffs', () => {
     ['live', running, HANDED],
     ['handOff', null, note],
     ['handOff', note, decided, 'client'],
-    ['live', HANDED, { ...HANDED, locked_until: '9999-12-31T00:00:00Z' }, 'client'],
-    ['live', { ...HANDED, locked_until: '9999-12-31T00:00:00Z' }, null, 'b'],
+    ['live', HANDED, FOREVER, 'client'],
+    ['live', FOREVER, null, 'b'],
     ['finished', null, succeeded, 'b'],
     ['handOff', decided, { ...decided, written_at: AT(61) }, 'b'],
   ];
@@ -264,10 +245,7 @@ describe('handoffs', () => {
     ['I15', [...story.slice(0, -1), ['handOff', decided, { ...decided, decided_at: AT(62) }, 'client']]],
     ['I16', at(7, ['finished', null, { ...succeeded, status: 'dead' }, 'b'])],
     ['I16', at(4)],
-    [
-      'I16',
-      at(6, ['live', HANDED, { ...reaped, errors: failure('TOCK_LEASE_LOST', 121), run_at: AT(130) }, 'b']),
-    ],
+    ['I16', at(6, ['live', HANDED, expired, 'b'])],
   ])('%s', (invariant, steps) => {
     expect(named(check(steps, calls, state))).toContain(invariant);
   });
@@ -284,7 +262,6 @@ describe('handoffs', () => {
   });
 
   it('lets the end of a lease take back what nobody has decided', () => {
-    const expired = { ...reaped, errors: failure('TOCK_LEASE_LOST', 121), run_at: AT(131) };
     const steps: readonly Step[] = [
       ...story.slice(0, planned.length + 4),
       ['live', HANDED, expired, 'b'],

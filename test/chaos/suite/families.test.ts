@@ -47,35 +47,16 @@ describe('checkFamilies', () => {
     expect(check('wait', retried)).toEqual({ wrong: [], counts: { begun: 1, despite: 0, cancelled: 0 } });
   });
 
+  const [first, second, failed] = [ends(1, 'succeeded'), ends(2, 'succeeded'), ends(2, 'dead')];
   it.each<[string, Family['ifParentFails'], readonly Step[], RegExp]>([
-    [
-      'begins too soon',
-      'run',
-      [ends(1, 'succeeded'), begins, ends(2, 'succeeded')],
-      /before run 2 had ended/,
-    ],
-    [
-      'begins after a failure',
-      'wait',
-      [ends(1, 'dead'), ends(2, 'succeeded'), begins],
-      /though run 1 is dead/,
-    ],
-    [
-      'is cancelled against its policy',
-      'wait',
-      [ends(1, 'succeeded'), ends(2, 'dead'), isCancelled],
-      /was cancelled: /,
-    ],
-    [
-      'is cancelled for nothing',
-      'cancel',
-      [ends(1, 'succeeded'), isCancelled],
-      /its parents have not failed/,
-    ],
+    ['begins too soon', 'run', [first, begins, second], /before run 2 had ended/],
+    ['begins after a failure', 'wait', [first, failed, begins], /though run 2 is dead/],
+    ['is cancelled against its policy', 'wait', [first, failed, isCancelled], /was cancelled: /],
+    ['is cancelled for nothing', 'cancel', [first, isCancelled], /its parents have not failed/],
     [
       'is not cancelled',
       'cancel',
-      [ends(1, 'succeeded'), ends(2, 'dead'), ends(9, 'skipped')],
+      [first, failed, ends(9, 'skipped')],
       /is skipped, and was to be cancelled/,
     ],
   ])('finds a child that %s', (_what, policy, steps, named) => {

@@ -95,7 +95,12 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('doubled outcomes', number(figures.doubledOutcomes)),
     row('doubled effects', number(figures.doubledEffects)),
     row('a shared queue closed and opened', number(result.queueClosings)),
-    ...drawWaits(result),
+    row(
+      'runs seen waiting beside a worker with room',
+      number(result.waits.length),
+      `in ${number(result.looks)} looks`,
+    ),
+    row('  the longest', result.waits[0] === undefined ? 'none' : `${Math.round(result.waits[0])} ms`),
     row('quiet after', result.quietMs === null ? 'never' : `${(result.quietMs / 1000).toFixed(1)} s`),
     row('events checked', number(figures.events), `in all ${Math.round(elapsedMs / 1000)} s`),
     '',
@@ -105,23 +110,6 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     }),
   ];
   return [...lines, ...drawWrong(wrong)].join('\n');
-}
-
-/** Upper bounds of the classes of waits, in milliseconds. */
-const WAITS_MS = [100, 250, 500, 1000, 2000, 3000, 7000, Number.POSITIVE_INFINITY];
-
-/** How long runs waited though a worker had room for them: a histogram. */
-function drawWaits({ waits, looks }: Result): string[] {
-  const classes = WAITS_MS.map(
-    (to, index) => [to, waits.filter(ms => ms <= to && ms > (WAITS_MS[index - 1] ?? -1))] as const,
-  );
-  return [
-    row('runs seen waiting beside a worker with room', number(waits.length), `in ${number(looks)} looks`),
-    ...classes
-      .filter(([, found]) => found.length > 0)
-      .map(([to, found]) => row(Number.isFinite(to) ? `  up to ${to} ms` : '  longer', number(found.length))),
-    row('  the longest', waits[0] === undefined ? 'none' : `${Math.round(waits[0])} ms`),
-  ];
 }
 
 const ofInvariant = (wrong: readonly string[], name: string) =>
