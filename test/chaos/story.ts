@@ -45,7 +45,7 @@ const EXPECTED: Expectations = {
 /** As the job says. */
 const RATES = [{ prefix: '~default/fair/', stepMs: 500, burst: 2 }];
 const LIMITS = { '~default/fair/*': 1 };
-const DAEMONS = 3;
+const DAEMONS = 2;
 /** Its members by their names: some die. */
 const GROUP = `select tock.enqueue_group((
   select jsonb_agg(jsonb_build_object('job', 'kid', 'max_attempts', 5, 'payload', jsonb_build_object('parent', $1::text, 'name', n))) from generate_series(1, 6) n),
@@ -77,14 +77,14 @@ export async function tellStory(
   const sql = async <Row>(text: string, values: unknown[] = []) =>
     (await pool.query(text, values)).rows as Row[];
   const jobs = await bundleJobs('test/chaos/story-jobs.ts');
-  const daemons: Running[] = [];
+  const processes: (Running & { readonly isTick: boolean })[] = [];
   const calls: ClientCall[] = [];
   const decisions: DecisionCall[] = [];
   const lost = new Set<string>();
 
-  const start = (listens = false) => {
+  const start = (listens = false, isTick = false) => {
     const env = {
-      DATABASE_URL: url(`daemon-${daemons.length + 1}`),
+      DATABASE_URL: url(`${isTick ? 'tick' : 'daemon'}-${processes.length + 1}`),
       TOCK_JOBS: jobs,
       TOCK_LEASE: '2s',
       TOCK_HEARTBEAT: '400ms',
@@ -93,13 +93,20 @@ export async function tellStory(
       TOCK_CONNECTIONS: '25',
       TOCK_LOG_LEVEL: 'silent',
     };
-    const running = startProcess(build.cli, env, ['start', ...(listens ? [] : ['--no-listen']), '--json']);
-    daemons.push(running);
+    const running = isTick
+      ? startProcess(build.tick, env, ['--budget', '2s'])
+      : startProcess(build.cli, env, ['start', ...(listens ? [] : ['--no-listen']), '--json']);
+    processes.push({ ...running, isTick });
     return running;
   };
-  const isAlive = ({ child }: Running) => child.exitCode === null && child.signalCode === null;
+  /** Some daemons, and a tick at any time, as cron starts them. */
   const fill = () => {
-    while (daemons.filter(isAlive).length < DAEMONS) start(daemons.length % 2 === 0);
+    const count = (ticks: boolean) =>
+      processes.filter(
+        ({ child, isTick }) => isTick === ticks && child.exitCode === null && child.signalCode === null,
+      ).length;
+    while (count(false) < DAEMONS) start(processes.length % 2 === 0);
+    if (count(true) === 0) start(false, true);
   };
   const jump = (seconds: number) => leap(sql, seconds);
   const decide = async (runId: string, fence: number) => {
@@ -118,7 +125,7 @@ export async function tellStory(
     await Promise.all(left.map(({ runId, fence }) => decide(runId, fence)));
   };
   const hands: Hands = {
-    start,
+    start: listens => start(listens),
     async enqueue(job) {
       const key = `key:${calls.length}`;
       const [row] = await (job === 'joins'
@@ -146,7 +153,7 @@ export async function tellStory(
   };
 
   const becomeQuiet = async (): Promise<string[]> => {
-    for (const { child } of daemons) child.kill('SIGCONT');
+    for (const { child } of processes) child.kill('SIGCONT');
     // Whatever the story was: each schedule comes due once more, and then no more.
     await jump(150);
     let looks = 0;
@@ -185,8 +192,8 @@ export async function tellStory(
       return [`I13 not quiet: ${left.map(row => row.text).join(', ')}`];
     }
     if (lost.size > 0) return [...lost];
-    for (const { child } of daemons) child.kill('SIGTERM');
-    await Promise.all(daemons.map(each => each.ended));
+    for (const { child } of processes) child.kill('SIGTERM');
+    await Promise.all(processes.map(each => each.ended));
     const history = await readHistory(sql);
     return [
       ...checkFinal(history, calls, await readFinal(sql), EXPECTED),
@@ -210,8 +217,8 @@ export async function tellStory(
     await story(hands);
     return await becomeQuiet();
   } finally {
-    for (const { child } of daemons) child.kill('SIGKILL');
-    await Promise.all(daemons.map(each => each.ended));
+    for (const { child } of processes) child.kill('SIGKILL');
+    await Promise.all(processes.map(each => each.ended));
     await pool.end();
     await test.close();
   }
