@@ -3,7 +3,14 @@
 //
 // I12 (concurrency limits) is in history-limits.ts, I15 and I16 (handoffs) in history-hand-offs.ts, I19 and I20 (waits) in
 // history-waits.ts, I18 and I21 in waits.ts, I23 and I24 (fair keys) in history-fair.ts. I13 is the caller's: it waits for quiet.
-import type { ClientCall, FinalState, HistoryEvent, HistoryRow } from './history.js';
+import {
+  type ClientCall,
+  type FinalState,
+  type HistoryEvent,
+  type HistoryRow,
+  ms,
+  TOLERANCE_MS,
+} from './history.js';
 import { checkHandOffs, isHandedOff } from './history-hand-offs.js';
 import { checkWaits } from './history-waits.js';
 
@@ -15,11 +22,6 @@ export interface Expectations {
   /** Jobs whose handler writes its effect through ctx.transaction. */
   readonly transactional: readonly string[];
 }
-
-/** JSON keeps microseconds, Date.parse does not. */
-const TOLERANCE_MS = 2;
-
-const ms = (text: string | null | undefined) => (text ? Date.parse(text) : Number.NaN);
 
 /** Checks what holds at any moment, also in the middle of the faults. */
 export function checkMoves(events: readonly HistoryEvent[], expected: Expectations): string[] {

@@ -2,7 +2,7 @@
 // In: a history, and what the keys' rates are. Out: where they did not hold, and how many starts were looked at.
 //
 // The order of the events is enough for I24: a claim, and what closes a key, hold the lock of the key's row.
-import type { HistoryEvent } from './history.js';
+import { type HistoryEvent, TOLERANCE_MS } from './history.js';
 
 export interface KeyRate {
   /** Fair keys that begin so. */
@@ -17,9 +17,6 @@ export interface FairFound {
   readonly starts: number;
   readonly closings: number;
 }
-
-/** JSON keeps microseconds, Date.parse does not. */
-const TOLERANCE_MS = 2;
 
 export function checkFair(events: readonly HistoryEvent[], rates: readonly KeyRate[]): FairFound {
   const wrong: string[] = [];

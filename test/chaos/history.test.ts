@@ -62,7 +62,7 @@ describe('the invariants of a history', () => {
   // TOCK_CHAOS_SEED repeats an experiment, as far as processes can be repeated; TOCK_CHAOS_RUNS makes it longer.
   const seed = process.env['TOCK_CHAOS_SEED'] ?? `${Math.floor(Math.random() * 2 ** 31)}`;
   const runs = process.env['TOCK_CHAOS_RUNS'] ?? '400';
-  const faults = ['kills', 'stops', 'cuts', 'drains', 'farewells'].flatMap(kind => [`--${kind}`, '4']);
+  const faults = ['kills', 'stops', 'cuts', 'drains', 'farewells'].flatMap(kind => [`--${kind}`, '5']);
   const rare = ['restarts', 'suicides', 'leaps'].flatMap(kind => [`--${kind}`, '2']);
 
   it(`hold under faults of every kind (TOCK_CHAOS_SEED=${seed})`, async () => {

@@ -57,6 +57,10 @@ export interface HistoryRow {
   readonly closed_until?: string | null;
 }
 
+/** JSON keeps microseconds, Date.parse does not. */
+export const TOLERANCE_MS = 2;
+export const ms = (text: string | null | undefined): number => (text ? Date.parse(text) : Number.NaN);
+
 /** The tables; and `commit`: the commit of an event was sent, whose transaction commits late. */
 export type HistoryPlace = keyof typeof PLACES | 'commit';
 

@@ -1,7 +1,6 @@
 // One experiment: a cluster, workers, clients and events; then quiet, and the check.
 import { setMaxListeners } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isConnectionFailure } from '../../src/store/connection/errors.js';
@@ -11,7 +10,7 @@ import { makeOrders } from '../chaos/suite/load.js';
 import { startOtherSide } from '../chaos/suite/other-side.js';
 import { startPace } from '../chaos/suite/pace.js';
 import { becomeQuiet } from '../chaos/suite/quiet.js';
-import { type Cleanups, loadBuild, named, openQuery, setTables } from '../chaos/suite/stage.js';
+import { type Bounds, loadBuild, named, openQuery, setTables, withinBounds } from '../chaos/suite/stage.js';
 import { startCrew } from '../chaos/suite/workers.js';
 import { continueAll, emitAll } from '../chaos/waits.js';
 import { openCluster, WELL_WITHIN_MS } from './cluster.js';
@@ -35,20 +34,12 @@ const MAX_SECONDS = 1800;
 /** The primary may go away at any time. */
 const STATEMENT_MS = 5000;
 
-/** Carries it out. Leaves no process and no folder. Throws the signal's reason when it aborts. */
-export async function experiment(setting: Setting): Promise<HaResult> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-ha-'));
-  await chmod(folder, 0o711);
-  const cleanups: Cleanups = [() => rm(folder, { recursive: true, force: true })];
-  try {
-    return await carryOut(setting, folder, cleanups);
-  } finally {
-    for (const cleanup of cleanups.toReversed()) await cleanup().catch(() => undefined);
-  }
-}
+/** Carries it out. */
+export const experiment = (setting: Setting): Promise<HaResult> =>
+  withinBounds(setting.signal, bounds => carryOut(setting, bounds));
 
-async function carryOut(setting: Setting, folder: string, cleanups: Cleanups) {
-  const { events, isSynchronous, seed, dist, signal, say } = setting;
+async function carryOut(setting: Setting, { folder, signal, cleanups }: Bounds) {
+  const { events, isSynchronous, seed, dist, say } = setting;
   const servers = path.join(folder, 'servers');
   await mkdir(servers);
   say('starting etcd, and three PostgreSQL under Patroni');

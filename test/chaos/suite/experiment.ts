@@ -1,8 +1,5 @@
 // The experiment: a server, workers, clients and faults; then quiet, and the check.
 // In: the options, the plan, a signal to give up. Out: figures and what is wrong. Leaves no process and no folder.
-import { setMaxListeners } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CLI } from '../../support/processes.js';
 import { proveAll } from '../../support/prove-all.js';
@@ -19,7 +16,7 @@ import { startPace } from './pace.js';
 import type { Plan } from './plan.js';
 import { keepQueue } from './queue-keeper.js';
 import { becomeQuiet } from './quiet.js';
-import { type Cleanups, named, type Query, setStage } from './stage.js';
+import { type Bounds, named, type Query, setStage, withinBounds } from './stage.js';
 import * as sql from './statements.js';
 import { type Crew, startCrew } from './workers.js';
 
@@ -27,46 +24,20 @@ export type Result = Awaited<ReturnType<typeof carryOut>>;
 
 const SAY_EVERY_MS = 5000;
 
-interface Setting {
-  readonly options: SuiteOptions;
-  readonly plan: Plan;
-  readonly signal: AbortSignal;
-  readonly say: (line: string) => void;
-  /** All temporary files are made in here. */
-  readonly folder: string;
-  readonly cleanups: Cleanups;
-}
-
-/** Carries it out. Throws the signal's reason when it aborts. */
-export async function experiment(
+/** Carries it out. */
+export const experiment = (
   options: SuiteOptions,
   plan: Plan,
-  signal: AbortSignal,
+  until: AbortSignal,
   say: (line: string) => void,
-): Promise<Result> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-chaos-'));
-  await chmod(folder, 0o711);
-  // Also those of the server's programs, and of what is used here.
-  const outer = process.env['TMPDIR'];
-  process.env['TMPDIR'] = folder;
-  const cleanups: Cleanups = [];
-  const over = new AbortController();
-  const either = AbortSignal.any([signal, over.signal]);
-  // Every fault that waits for its time listens.
-  setMaxListeners(0, either);
-  try {
-    return await carryOut({ options, plan, signal: either, say, folder, cleanups });
-  } finally {
-    // Clients and faults that are still under way end, whatever went wrong.
-    over.abort();
-    for (const cleanup of cleanups.toReversed()) await cleanup().catch(() => undefined);
-    if (outer === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = outer;
-    await rm(folder, { recursive: true, force: true });
-  }
-}
+): Promise<Result> => withinBounds(until, bounds => carryOut(options, plan, bounds, say));
 
-async function carryOut({ options, plan, signal, say, folder, cleanups }: Setting) {
+async function carryOut(
+  options: SuiteOptions,
+  plan: Plan,
+  { folder, signal, cleanups }: Bounds,
+  say: (line: string) => void,
+) {
   const dist = options.dist ?? path.dirname(CLI);
   say('starting PostgreSQL');
   const stage = await setStage(dist, folder, options.leaps > 0, cleanups);

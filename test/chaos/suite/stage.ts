@@ -1,6 +1,9 @@
 // What an experiment is made with: a server of its own, proxies before it, a Tock of the build that is tested, a way to
 // the tables.
 // In: the build. Out: all of that, with the history being recorded; and what undoes it, in order.
+import { setMaxListeners } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Duration } from '../../../src/model/duration.js';
@@ -19,8 +22,38 @@ import * as sql from './statements.js';
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', max_connections: '200' };
 
 export type Query = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
-/** What is to be undone in the end, the last first. */
 export type Cleanups = (() => Promise<unknown>)[];
+
+/** An experiment's own folder for all temporary files; its signal; what is to be undone in the end, the last first. */
+export interface Bounds {
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly cleanups: Cleanups;
+}
+
+/** Leaves no process and no folder, however the work ends. It throws the signal's reason when that aborts. */
+export async function withinBounds<T>(until: AbortSignal, work: (bounds: Bounds) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-experiment-'));
+  await chmod(folder, 0o711);
+  // Also those of the server's programs, and of what is used here.
+  const outer = process.env['TMPDIR'];
+  process.env['TMPDIR'] = folder;
+  const cleanups: Cleanups = [];
+  const over = new AbortController();
+  const signal = AbortSignal.any([until, over.signal]);
+  // Every fault that waits for its time listens.
+  setMaxListeners(0, signal);
+  try {
+    return await work({ folder, signal, cleanups });
+  } finally {
+    // Clients and faults that are still under way end, whatever went wrong.
+    over.abort();
+    for (const cleanup of cleanups.toReversed()) await cleanup().catch(() => undefined);
+    if (outer === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = outer;
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 /** The build that is tested, and job modules for it. */
 export async function loadBuild(dist: string, folder: string, cleanups: Cleanups) {
