@@ -1,7 +1,7 @@
 // Chaos: the checker of histories, on histories written by hand. Each invariant can fail, and names itself.
 import { describe, expect, it } from 'vitest';
 import { HANDED_OFF } from '../../src/model/run/states.js';
-import type { ClientCall, FinalState, HistoryRow } from './history.js';
+import type { FinalState, HistoryRow } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
 import { checkDecisions, countHandOffs } from './history-hand-offs.js';
 import { instant as AT, type Step, written } from './written-history.js';
@@ -82,15 +82,13 @@ const whole: readonly Step[] = [
   ['live', again, null, 'b'],
   ['finished', null, doneAgain, 'b'],
 ];
-const calls: readonly ClientCall[] = [{ key: 'key', told: 'ok', runId: '1' }];
 const final: FinalState = {
   live: ['160'],
   finished: ['1'],
   onceEffects: [{ key: 'e', count: 1 }],
   transactionEffects: [],
 };
-const check = (steps: readonly Step[], told = calls, state = final) =>
-  checkFinal(written(steps), told, state, EXPECTED);
+const check = (steps: readonly Step[], state = final) => checkFinal(written(steps), state, EXPECTED);
 /** The invariants that are named, each once. */
 const named = (wrong: readonly string[]) => [...new Set(wrong.map(line => line.split(' ')[0]))];
 /** The whole history with one step in the place of another. */
@@ -152,7 +150,7 @@ describe('checkFinal', () => {
     ['I14', { finished: [] }],
     ['I14', { live: ['160', '161'] }],
   ])('%s, by what is left: %o', (invariant, state) => {
-    expect(named(check(whole, calls, { ...final, ...state }))).toContain(invariant);
+    expect(named(check(whole, { ...final, ...state }))).toContain(invariant);
   });
 
   it('I5: a run that was put off loses no attempt, and gains none', () => {
@@ -180,19 +178,9 @@ describe('checkFinal', () => {
     const moved = (status: string) =>
       withStep(6, ['finished', null, { ...doneAgain, job: 'moves-money', status }, 'b']);
     const paid = { ...final, transactionEffects: [{ runId: '1', count: 1 }] };
-    expect(check(moved('succeeded'), calls, paid)).toEqual([]);
+    expect(check(moved('succeeded'), paid)).toEqual([]);
     expect(named(check(moved('succeeded')))).toEqual(['I9']);
-    expect(named(check(moved('dead'), calls, paid))).toEqual(['I9']);
-  });
-
-  it('I10: what a client was told is so', () => {
-    const told = (told: ClientCall['told'], runId: string | null) =>
-      check(whole, [{ key: 'key', told, runId }]);
-    expect(told('unknown', null)).toEqual([]);
-    expect(named(told('ok', '2'))).toEqual(['I10']);
-    expect(named(told('fail', null))).toEqual(['I10']);
-    expect(named(check(whole, [{ key: 'other', told: 'ok', runId: '1' }]))).toEqual(['I10']);
-    expect(named(check([...whole, ['live', null, { ...queued, id: 2 }]], calls))).toContain('I10');
+    expect(named(check(moved('dead'), paid))).toEqual(['I9']);
   });
 
   it('takes a run for lost that ended without its claim’s process', () => {
@@ -231,7 +219,7 @@ describe('handoffs', () => {
   const call = { runId: '1', fence: 1, decision: 'succeeded', answer: true } as const;
 
   it('finds nothing wrong with a run that is completed by a call', () => {
-    expect(check(story, calls, state)).toEqual([]);
+    expect(check(story, state)).toEqual([]);
     expect(
       checkDecisions(written(story), [call, { ...call, answer: false }, { ...call, answer: 'unknown' }]),
     ).toEqual([]);
@@ -247,7 +235,7 @@ describe('handoffs', () => {
     ['I16', at(4)],
     ['I16', at(6, ['live', HANDED, expired, 'b'])],
   ])('%s', (invariant, steps) => {
-    expect(named(check(steps, calls, state))).toContain(invariant);
+    expect(named(check(steps, state))).toContain(invariant);
   });
 
   it('I15 and I16, by the answers and by what is left', () => {
@@ -268,6 +256,6 @@ describe('handoffs', () => {
       ['live', expired, null, 'driver'],
       ['finished', null, { ...expired, status: 'cancelled' }, 'driver'],
     ];
-    expect(check(steps, calls, state)).toEqual([]);
+    expect(check(steps, state)).toEqual([]);
   });
 });

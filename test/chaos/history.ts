@@ -74,13 +74,6 @@ export interface HistoryEvent {
   readonly new: HistoryRow | null;
 }
 
-/** What a client did and was told. `unknown`: the connection was lost, it may or may not be there. */
-export interface ClientCall {
-  readonly key: string;
-  readonly told: 'ok' | 'fail' | 'unknown';
-  readonly runId: string | null;
-}
-
 /** What is in the tables when all is quiet. */
 export interface FinalState {
   readonly live: readonly string[];

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { random } from '../model/schedule/random.js';
-import { type KillableProcess, startKillable } from '../support/killable-process.js';
+import { keepRunning, startKillable } from '../support/killable-process.js';
 import { CLI, writeJobs } from '../support/processes.js';
 import { hasNoPsycopg, PYTHON } from '../support/python.js';
 import { sqlAt } from '../support/sql-at.js';
@@ -22,19 +22,6 @@ const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
-
-/** A process that is started again when it is killed. */
-function keep(start: () => KillableProcess) {
-  let running = start();
-  closing.push(() => running.kill());
-  return {
-    output: () => running.output(),
-    async killAndStart() {
-      await running.kill();
-      running = start();
-    },
-  };
-}
 
 describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
   it('do each run once, whoever is killed', async () => {
@@ -60,7 +47,9 @@ describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
     const daemon = () => startKillable(process.execPath, [CLI, 'start'], env);
     const python = () => startKillable(PYTHON, [path.join(WORKERS, 'worker.py')], env);
     const typescript = () => startKillable(process.execPath, [node], env);
-    const processes = [daemon, daemon, python, python, typescript, typescript].map(keep);
+    const processes = [daemon, daemon, python, python, typescript, typescript].map(start =>
+      keepRunning(start, closing),
+    );
 
     const begunAt = performance.now();
     for (let from = 1; from <= RUNS; from += 1000)

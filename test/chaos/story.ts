@@ -5,7 +5,7 @@ import pg from 'pg';
 import { HANDED_OFF } from '../../src/model/run/states.js';
 import { bundleJobs, type Running, startProcess } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
-import { type ClientCall, LATE_CLOCK, leap, readFinal, readHistory, recordHistory } from './history.js';
+import { LATE_CLOCK, leap, readFinal, readHistory, recordHistory } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
 import { checkFair } from './history-fair.js';
 import { checkDecisions, type DecisionCall } from './history-hand-offs.js';
@@ -78,7 +78,7 @@ export async function tellStory(
     (await pool.query(text, values)).rows as Row[];
   const jobs = await bundleJobs('test/chaos/story-jobs.ts');
   const processes: (Running & { readonly isTick: boolean })[] = [];
-  const calls: ClientCall[] = [];
+  let enqueued = 0;
   const decisions: DecisionCall[] = [];
   const lost = new Set<string>();
 
@@ -127,11 +127,8 @@ export async function tellStory(
   const hands: Hands = {
     start: listens => start(listens),
     async enqueue(job) {
-      const key = `key:${calls.length}`;
-      const [row] = await (job === 'joins'
-        ? sql<{ id: string }>(GROUP, [key])
-        : sql<{ id: string }>(ENQUEUE, [job, key]));
-      calls.push({ key, told: 'ok', runId: row?.id ?? null });
+      const key = `key:${++enqueued}`;
+      await (job === 'joins' ? sql(GROUP, [key]) : sql(ENQUEUE, [job, key]));
     },
     jump,
     see: query => until(async () => (await sql(query)).length > 0, query),
@@ -196,7 +193,7 @@ export async function tellStory(
     await Promise.all(processes.map(each => each.ended));
     const history = await readHistory(sql);
     return [
-      ...checkFinal(history, calls, await readFinal(sql), EXPECTED),
+      ...checkFinal(history, await readFinal(sql), EXPECTED),
       ...checkDecisions(history, decisions),
       ...checkFair(history, RATES).wrong,
       ...checkLimits(history, LIMITS).wrong,

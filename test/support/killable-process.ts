@@ -51,6 +51,22 @@ export function startKillable(
   };
 }
 
+/** A process that is started again when it is killed. @param closing gets what ends it */
+export function keepRunning(
+  start: () => Pick<KillableProcess, 'output' | 'kill'>,
+  closing: (() => Promise<void>)[],
+) {
+  let running = start();
+  closing.push(() => running.kill());
+  return {
+    output: () => running.output(),
+    async killAndStart() {
+      await running.kill();
+      running = start();
+    },
+  };
+}
+
 /** Resolves when something listens there; fails if the process ends before. */
 export async function untilListening(port: number, server: KillableProcess, what: string): Promise<void> {
   await until(

@@ -1,6 +1,6 @@
 // What it all came to: the history, the notes of the clients and the tables, put together.
 // In: a database in which all is quiet. Out: figures, and what is wrong, a line each, beginning with the invariant.
-import { type ClientCall, type FinalState, type HistoryEvent, readFinal, readHistory } from '../history.js';
+import { type FinalState, type HistoryEvent, readFinal, readHistory } from '../history.js';
 import { checkFinal, countOccurrences } from '../history-check.js';
 import { checkFair } from '../history-fair.js';
 import { checkDecisions, countHandOffs, type DecisionCall } from '../history-hand-offs.js';
@@ -30,9 +30,6 @@ export async function checkAll(
   const contradictions: string[] = [];
   for (const text of sql.CONTRADICTIONS)
     contradictions.push(...(await query<{ text: string }>(text)).map(row => row.text));
-  const calls = notes.flatMap(({ wanted: { key }, told, runId }): ClientCall[] =>
-    key === null ? [] : [{ key, told, runId }],
-  );
   const families = checkFamilies(events, await readFamilies(query, notes, there), continued);
   const [packed = { attempts: 0, together: 0, most: 0 }] = await query<{
     attempts: number;
@@ -40,7 +37,7 @@ export async function checkAll(
     most: number;
   }>(sql.PACKED);
   const wrong: string[] = [
-    ...checkFinal(events, calls, final, EXPECTED),
+    ...checkFinal(events, final, EXPECTED),
     ...checkDecisions(events, decisions),
     ...limits.wrong,
     ...fair.wrong,
@@ -108,7 +105,7 @@ function notesByWish(notes: readonly Note[]): Note[] {
 }
 
 /** I10, by the wish in the payload: also for runs without a key. And what was asked for in one statement comes as one. */
-function checkWishes(notes: readonly Note[], there: ReadonlyMap<number, readonly string[]>): string[] {
+export function checkWishes(notes: readonly Note[], there: ReadonlyMap<number, readonly string[]>): string[] {
   const wrong: string[] = [];
   const calls = new Map<number, Note[]>();
   const confirmed = new Set(notes.flatMap(({ wanted, told }) => (told === 'ok' ? [wanted.n] : [])));

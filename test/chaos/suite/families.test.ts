@@ -1,6 +1,8 @@
-// Chaos: I22 by what was asked for, in histories written by hand. Each line can fail, and names itself.
+// Chaos: I10 and I22 by what was asked for, in what is written by hand. Each line can fail, and names itself.
 import { describe, expect, it } from 'vitest';
 import { type Step, written } from '../written-history.js';
+import { checkWishes } from './check.js';
+import type { Told } from './clients.js';
 import { checkFamilies, type Family } from './families.js';
 
 const ends = (id: number, status: string): Step => ['finished', null, { id, status }];
@@ -64,5 +66,34 @@ describe('checkFamilies', () => {
     expect(wrong).toHaveLength(1);
     expect(wrong[0]).toMatch(/^I22 /);
     expect(wrong[0]).toMatch(named);
+  });
+});
+
+describe('checkWishes', () => {
+  /** Two runs of one statement, and which are there. */
+  const wrong = (told: Told, runId: string | null, ...there: readonly string[][]) =>
+    checkWishes(
+      [0, 1].map(n => {
+        const wanted = { n, job: 'plain', key: null, payload: { n, key: 'a' }, queue: null } as const;
+        return { wanted, told, runId: n === 0 ? runId : null, older: null, call: 1 };
+      }),
+      new Map(there.map((ids, n) => [n, ids])),
+    );
+
+  it('accepts what was confirmed and is there, what was refused and is not, and either where nobody knows', () => {
+    expect(wrong('ok', '7', ['7'], ['8'])).toEqual([]);
+    expect(wrong('fail', null)).toEqual([]);
+    expect(wrong('unknown', null)).toEqual([]);
+    expect(wrong('unknown', null, ['7'], ['8'])).toEqual([]);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ['is lost', wrong('ok', '7', [], ['8']), /confirmed as run 7, and is lost/],
+    ['is another run', wrong('ok', '7', ['9'], ['8']), /confirmed as run 7, and run 9 is there/],
+    ['is there twice', wrong('ok', '7', ['7', '9'], ['8']), /gave 2 runs: 7, 9/],
+    ['was refused', wrong('fail', null, ['7']), /was refused, and run 7 is there/],
+    ['is there in part', wrong('unknown', null, ['7']), /1 of 2 runs of one statement/],
+  ])('finds what %s', (_what, lines, named) => {
+    expect(lines.some(line => line.startsWith('I10 ') && named.test(line))).toBe(true);
   });
 });
