@@ -79,7 +79,7 @@ export async function untilListening(port: number, server: KillableProcess, what
   );
 }
 
-async function isListening(port: number): Promise<boolean> {
+export async function isListening(port: number): Promise<boolean> {
   return await new Promise(resolve => {
     const socket = connect(port, '127.0.0.1');
     socket.once('connect', () => {

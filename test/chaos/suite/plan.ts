@@ -92,22 +92,23 @@ function makeCut(atMs: number, lots: Random): Fault {
   return { atMs, kind: 'lost reply', side, reply: lots.pick<Reply>(REPLIES[side]) };
 }
 
-const KINDS: readonly FaultKind[] = [
-  'kill',
-  'stop',
-  'restart',
-  'lost reply',
-  'cut',
-  'drain',
-  'farewell',
-  'suicide',
-  'leap',
-];
+/** For people. */
+export const KINDS: Readonly<Record<FaultKind, string>> = {
+  kill: 'kill -9 of a worker',
+  stop: 'SIGSTOP past the lease, then SIGCONT',
+  restart: 'pg_ctl -m immediate, then start',
+  'lost reply': 'replies lost',
+  cut: 'connections cut',
+  drain: 'SIGTERM of a worker',
+  farewell: 'pg_terminate_backend',
+  suicide: 'runs that kill their process',
+  leap: 'leaps of the clock',
+};
 
 /** How many faults of each kind. */
 export function countKinds(faults: readonly Fault[]): Record<FaultKind, number> {
-  const count = (kind: FaultKind) => faults.filter(each => each.kind === kind).length;
-  return Object.fromEntries(KINDS.map(kind => [kind, count(kind)])) as Record<FaultKind, number>;
+  const count = (kind: string) => faults.filter(each => each.kind === kind).length;
+  return Object.fromEntries(Object.keys(KINDS).map(kind => [kind, count(kind)])) as Record<FaultKind, number>;
 }
 
 /** One fault as a line for people. */

@@ -2,7 +2,7 @@
 // In: the plan and the result. Out: lines of text.
 import type { Result } from './experiment.js';
 import { countsOf, type SuiteOptions } from './options.js';
-import { countKinds, faultLine, type Plan } from './plan.js';
+import { countKinds, type FaultKind, faultLine, KINDS, type Plan } from './plan.js';
 
 const INVARIANTS: Readonly<Record<string, string>> = {
   I1: 'the fences of a run only rise',
@@ -44,8 +44,12 @@ const row = (name: string, value: string, remark = '') =>
 export function drawReport(plan: Plan, result: Result, elapsedMs: number): string {
   const { figures, carriedOut, wrong } = result;
   const planned = countKinds(plan.faults);
-  const fault = (name: string, kind: keyof typeof planned) =>
-    row(name, number(carriedOut[kind]), carriedOut[kind] === planned[kind] ? '' : `of ${planned[kind]}`);
+  const fault = (kind: FaultKind) =>
+    row(
+      KINDS[kind],
+      number(carriedOut[kind]),
+      carriedOut[kind] === planned[kind] ? '' : `of ${planned[kind]}`,
+    );
   const statuses = Object.entries(figures.statuses).map(([status, count]) =>
     row(`  ${status}`, number(count)),
   );
@@ -74,15 +78,7 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('attempts of a job with batches', number(figures.packed.attempts)),
     row('  with other runs', number(figures.packed.together), `at most ${figures.packed.most} together`),
     '',
-    fault('kill -9 of a worker', 'kill'),
-    fault('SIGSTOP past the lease, then SIGCONT', 'stop'),
-    fault('pg_ctl -m immediate, then start', 'restart'),
-    fault('replies lost', 'lost reply'),
-    fault('connections cut', 'cut'),
-    fault('SIGTERM of a worker', 'drain'),
-    fault('pg_terminate_backend', 'farewell'),
-    fault('runs that kill their process', 'suicide'),
-    fault('leaps of the clock', 'leap'),
+    ...(Object.keys(KINDS) as FaultKind[]).map(fault),
     row('workers started', number(result.workers)),
     row('  with their output on a full disk', number(result.onFullDisk)),
     row('outcomes refused: written under an old fence', number(result.refusedWrites)),
