@@ -106,13 +106,11 @@ export function startClients(options: {
         notes.push({ wanted: first, told: 'fail', runId: null, older: null, call: calls++ });
         return;
       case 'refused':
-        await attempt(wanted, async () => [
-          await tock.enqueue(
-            first.job,
-            { ...first.payload, text: '\u0000' },
-            { ...optionsOf(first), priority: 0.5 },
-          ),
-        ]);
+        await attempt(wanted, async () => {
+          if (first.n % 2 === 0) return await sql.query(ENQUEUE, ['not a job', '{}', first.key, null]);
+          const payload = { ...first.payload, text: '\u0000' };
+          return [await tock.enqueue(first.job, payload, { ...optionsOf(first), priority: 0.5 })];
+        });
         return;
       case 'group':
         return await ask(async () => {
