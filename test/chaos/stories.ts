@@ -85,6 +85,18 @@ async function answersLate({ start, enqueue, jump, see, complete }: Hands): Prom
 
 const BEGUN = (fence: number) => `select from public.begun where fence = ${fence}`;
 
+/** A worker holds a run, and another begins. */
+async function holds({ start, enqueue, see, letGo }: Hands): Promise<void> {
+  start();
+  await enqueue('handed-late');
+  await see(BEGUN(1));
+  start();
+  await see('select from (select count(*) as workers from tock.workers) w where w.workers >= 2');
+  // A healthy worker takes nothing back, so there is nothing to wait for.
+  await Promise.race([see(FAILED('handed-late')), sleep(5000)]);
+  await letGo(99);
+}
+
 /** A worker freezes past its lease, another takes its run, the first wakes up and hands it off. */
 async function handsOffLate({ start, enqueue, jump, see, letGo }: Hands): Promise<void> {
   const first = start();
@@ -255,6 +267,7 @@ export const STORIES = {
   families,
   groups,
   wakesUp,
+  holds,
   ordinary,
   kills,
   completes,
