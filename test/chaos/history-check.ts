@@ -16,8 +16,12 @@ export interface Expectations {
   readonly transactional: readonly string[];
 }
 
-/** Checks what holds at any moment, also in the middle of the faults. */
-export function checkMoves(events: readonly HistoryEvent[], expected: Expectations): string[] {
+/** Checks what holds at any moment, also in the middle of the faults; and what holds once all is quiet. */
+export function checkFinal(
+  events: readonly HistoryEvent[],
+  final: FinalState,
+  expected: Expectations,
+): string[] {
   return [
     ...checkRuns(events, expected),
     ...checkOccurrences(events),
@@ -25,17 +29,6 @@ export function checkMoves(events: readonly HistoryEvent[], expected: Expectatio
     ...checkLedger(events),
     ...checkHandOffs(events),
     ...checkWaits(events),
-  ];
-}
-
-/** Checks what holds once all is quiet. */
-export function checkFinal(
-  events: readonly HistoryEvent[],
-  final: FinalState,
-  expected: Expectations,
-): string[] {
-  return [
-    ...checkMoves(events, expected),
     ...checkOracle(events, expected),
     ...checkEffects(events, final, expected),
     ...checkBalance(events, final),

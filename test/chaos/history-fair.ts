@@ -12,13 +12,7 @@ export interface KeyRate {
   readonly burst: number;
 }
 
-export interface FairFound {
-  readonly wrong: readonly string[];
-  readonly starts: number;
-  readonly closings: number;
-}
-
-export function checkFair(events: readonly HistoryEvent[], rates: readonly KeyRate[]): FairFound {
+export function checkFair(events: readonly HistoryEvent[], rates: readonly KeyRate[]) {
   const wrong: string[] = [];
   const closedUntil = new Map<string, number>();
   /** By key: when the next start is due at the earliest, if nothing was saved up. */
