@@ -1,5 +1,4 @@
 // Chaos: the host's clock is an hour off, to either side. Debian's package faketime.
-import { existsSync } from 'node:fs';
 import { mkdtemp, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,10 +8,7 @@ import { lacks } from '../support/needs.js';
 import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, CLI, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
-
-const LIBRARY = ['x86_64', 'aarch64']
-  .map(machine => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
-  .find(file => existsSync(file));
+import { FAKETIME } from './fast-clock.js';
 
 const test = openForEach(openTestTock);
 const running = killAfterEach();
@@ -28,7 +24,7 @@ const underClock = async (script: string, clock: Record<string, string>, args: s
       DATABASE_URL: test.url,
       TOCK_JOBS: await bundleJobs('test/chaos/clock-jobs.ts'),
       TOCK_LOG_LEVEL: 'silent',
-      LD_PRELOAD: LIBRARY ?? '',
+      LD_PRELOAD: FAKETIME ?? '',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
       ...clock,
     },

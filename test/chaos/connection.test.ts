@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobContext, type Tock } from '../../src/index.js';
 import { killAfterEach, openForEach, stopAfterEach } from '../support/open.js';
-import { CLI, startProcess, TICK, writeJobs } from '../support/processes.js';
+import { startProcess, TICK, writeJobs } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
 import { collectEvents, type EventLog } from './collecting-logger.js';
 import { openProxy, type TcpProxy } from './tcp-proxy.js';
@@ -50,8 +50,6 @@ const executions = async () =>
   (await test.sql<{ count: number }>('select count(*)::int as count from public.executions'))[0]?.count;
 const statusOf = async (id: string) =>
   (await test.sql<{ status: string }>('select status from tock.job_runs where id = $1', [id]))[0]?.status;
-const TERMINATE = `select pg_terminate_backend(pid) from pg_stat_activity
-  where datname = current_database() and pid <> pg_backend_pid() and application_name = 'tock'`;
 
 // Ends every connection of Tock between two awaits: two of the handler's own transactions are open, and idle.
 const SURVIVOR = `
@@ -110,32 +108,6 @@ describe('2: a checked-out client emits error, and the process must not die of i
     const ended = await app.ended;
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(ended.stdout)).toMatchObject({ failed: 1, succeeded: 1 });
-  });
-
-  it('a daemon lives on through ten rounds of it, at any moment of its work', async () => {
-    const env = { DATABASE_URL: test.url, TOCK_LOG_LEVEL: 'warn' };
-    const daemon = startProcess(
-      CLI,
-      {
-        ...env,
-        TOCK_JOBS: await writeJobs(`export const jobs = [{ kind: 'tock.job', name: 'quick',
-        retry: { maxAttempts: 50, base: 0, jitter: 0 }, run: ctx => ctx.once(ctx.runId, () => ctx.attempt) }];`),
-      },
-      ['start'],
-    );
-    running.push(daemon);
-    for (let round = 0; round < 10; round++) {
-      await test.sql(`select tock.enqueue('quick') from generate_series(1, 20)`);
-      await test.sql(TERMINATE);
-    }
-    await until(
-      async () => (await test.sql(`select from tock.job_runs where status = 'succeeded'`)).length === 200,
-      'all 200 runs to succeed',
-    );
-    expect(daemon.child.exitCode).toBeNull();
-    expect(await test.sql('select from tock.job_effects')).toHaveLength(200);
-    daemon.child.kill('SIGTERM');
-    expect(await daemon.ended).toMatchObject({ code: 0 });
   });
 });
 

@@ -10,25 +10,10 @@ import { lacks } from '../support/needs.js';
 export const DEBIAN_BIN = '/usr/lib/postgresql/15/bin';
 export const hasDebianPostgres = !lacks('postgresql-15');
 
-export interface DebianServer {
-  /** URL of a database on it. */
-  url(database: string): string;
-  readonly folder: string;
-  readonly data: string;
-  /** Runs one of the server's programs in the server's folder, which connects to it unless told otherwise; fails when it fails. */
-  call(program: string, ...args: readonly string[]): Promise<string>;
-  start(data?: string, settings?: readonly string[]): Promise<void>;
-  /** `immediate`: without a farewell, and without a checkpoint. */
-  stop(data?: string, how?: 'fast' | 'immediate'): Promise<void>;
-  /** Makes a standby that streams from it, and starts it. */
-  follow(name: string): Promise<{ readonly url: string; readonly data: string }>;
-  /** Makes another, empty cluster; it is not started. */
-  newCluster(name: string): Promise<string>;
-  remove(): Promise<void>;
-}
+export type DebianServer = Awaited<ReturnType<typeof openDebianServer>>;
 
 /** Starts a server that forgets its data when the machine does. */
-export async function openDebianServer(settings: readonly string[] = []): Promise<DebianServer> {
+export async function openDebianServer(settings: readonly string[] = []) {
   const account = await serverAccount();
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-debian-'));
   const give = async (file: string) => {
@@ -41,6 +26,7 @@ export async function openDebianServer(settings: readonly string[] = []): Promis
   await writeFile(password, 'secret');
   await give(password);
   const data = path.join(folder, 'main');
+  /** Runs one of the server's programs in the server's folder, which connects to it unless told otherwise; fails when it fails. */
   const call = async (program: string, ...args: readonly string[]) => {
     const home = `export PGHOST='${folder}' PGPORT=${port} PGUSER=postgres`;
     const command = ['-c', `cd '${folder}' && ${home} && exec "$@"`, 'sh', path.join(DEBIAN_BIN, program)];
@@ -53,23 +39,19 @@ export async function openDebianServer(settings: readonly string[] = []): Promis
     const options = [...own, 'fsync=off', ...settings, ...more].map(each => `-c ${each}`).join(' ');
     await call('pg_ctl', '-D', from, '-w', '-l', `${from}.log`, '-o', options, 'start');
   };
-  const stop = async (from = data, how = 'fast') => {
+  /** `immediate`: without a farewell, and without a checkpoint. */
+  const stop = async (from = data, how: 'fast' | 'immediate' = 'fast') => {
     await call('pg_ctl', '-D', from, '-w', '-m', how, 'stop');
   };
   const url = (database: string, at = port) => `postgres://postgres:secret@127.0.0.1:${at}/${database}`;
+  /** Makes another, empty cluster; it is not started. */
   const newCluster = async (name: string) => {
     const where = path.join(folder, name);
     await mkdir(where, { mode: 0o700 });
     await give(where);
     const how = [
-      '-U',
-      'postgres',
-      '-A',
-      'scram-sha-256',
+      ...'-U postgres -A scram-sha-256 -E UTF8 --locale=C.UTF-8'.split(' '),
       `--pwfile=${password}`,
-      '-E',
-      'UTF8',
-      '--locale=C.UTF-8',
     ];
     await call('initdb', '-D', where, ...how, '--no-sync');
     // The server's own programs connect over its socket, in a folder of the test's own.
@@ -80,6 +62,7 @@ export async function openDebianServer(settings: readonly string[] = []): Promis
     await give(path.join(where, 'pg_hba.conf'));
     return where;
   };
+  /** Makes a standby that streams from it, and starts it. */
   const follow = async (name: string) => {
     const copy = path.join(folder, name);
     const how = ['-d', url('postgres'), '-D', copy, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
@@ -91,7 +74,8 @@ export async function openDebianServer(settings: readonly string[] = []): Promis
   await newCluster('main');
   await start();
   return {
-    url: database => url(database),
+    /** URL of a database on it. */
+    url: (database: string) => url(database),
     folder,
     data,
     call,

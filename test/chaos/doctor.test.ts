@@ -1,6 +1,5 @@
 // Chaos: the doctor on a server with a streaming standby, Debian's PostgreSQL 15.
 import { spawnSync } from 'node:child_process';
-import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { sqlAt } from '../support/sql-at.js';
@@ -14,8 +13,6 @@ describe.skipIf(!hasDebianPostgres)('a server with a standby (needs Debian’s P
     const server = await openDebianServer();
     const url = server.url('postgres');
     const tock = createTock({ connectionString: url, logger: false });
-    const watcher = new pg.Pool({ connectionString: url, max: 1 });
-    watcher.on('error', () => undefined);
     const find = async () => (await tock.doctor()).checks.find(({ code }) => code === 'replication');
     try {
       await tock.migrate();
@@ -35,7 +32,7 @@ describe.skipIf(!hasDebianPostgres)('a server with a standby (needs Debian’s P
       );
       // They do: with the standby gone, a commit does not end.
       await server.stop(standby.data, 'immediate');
-      const commit = watcher.query('create table public.waits ()').then(() => 'done');
+      const commit = sqlAt(url, 'create table public.waits ()').then(() => 'done');
       await until(
         async () =>
           (await tock.doctor().catch(() => null)) !== null && (await sqlAt(url, WAITING)).length > 0,
@@ -52,7 +49,6 @@ describe.skipIf(!hasDebianPostgres)('a server with a standby (needs Debian’s P
     } finally {
       await server.stop(`${server.folder}/copy`, 'immediate').catch(() => undefined);
       await tock.close();
-      await watcher.end();
       await server.remove();
     }
   });

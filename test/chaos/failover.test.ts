@@ -1,11 +1,11 @@
 // Chaos: the server is killed, restarted, replaced by its standby, or gone for minutes.
-import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { clockStatements } from '../support/clock.js';
 import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, CLI, type Running, startProcess, TICK } from '../support/processes.js';
 import { proveAll } from '../support/prove-all.js';
+import { sqlAt } from '../support/sql-at.js';
 import { until } from '../support/test-tock.js';
 import { hasDebianPostgres } from './debian-server.js';
 import { expectEachSecond, said } from './gated-jobs.js';
@@ -13,21 +13,6 @@ import { openOwnServer, openReplicated, type Replicated } from './servers.js';
 import { openProxy, type TcpProxy } from './tcp-proxy.js';
 
 const running = killAfterEach();
-const clients = new Map<string, pg.Pool>();
-afterEach(async () => {
-  for (const pool of clients.values()) await pool.end();
-  clients.clear();
-});
-
-const sqlAt = async <Row = Record<string, unknown>>(url: string, text: string): Promise<Row[]> => {
-  let pool = clients.get(url);
-  if (!pool) {
-    pool = new pg.Pool({ connectionString: url, max: 2 });
-    pool.on('error', () => undefined);
-    clients.set(url, pool);
-  }
-  return (await pool.query(text)).rows as Row[];
-};
 const migrated = async (url: string) => {
   const tock = createTock({ connectionString: url, logger: false });
   await tock.migrate();

@@ -5,28 +5,20 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import pg from 'pg';
 import { findBinaries } from '../../src/embedded/embedded-binaries.js';
 import { type EmbeddedServer, startEmbeddedServer } from '../../src/embedded/embedded-server.js';
-import { type Running, startProcess } from '../support/processes.js';
+import { startProcess } from '../support/processes.js';
+import { sqlAt } from '../support/sql-at.js';
 
 /** libfaketime, where it is installed. */
 export const FAKETIME = ['x86_64', 'aarch64']
   .map(machine => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
   .find(file => existsSync(file));
 
-export interface FastServer {
-  readonly url: string;
-  readonly sql: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>;
-  /** Starts a process whose clock shows what the server's shows now, and runs as fast. Its timers and timeouts do not. */
-  readonly start: (script: string, env: Record<string, string>, args: string[]) => Promise<Running>;
-  /** Stops the server and starts it again at another instant; from there on time runs fast. */
-  readonly leapTo: (instant: string) => Promise<void>;
-  readonly remove: () => Promise<void>;
-}
+export type FastServer = Awaited<ReturnType<typeof openFastServer>>;
 
 /** Starts a server at an instant. Its clock runs as ours does until it leaps; then `speed` times as fast. */
-export async function openFastServer(instant: string, speed: number): Promise<FastServer> {
+export async function openFastServer(instant: string, speed: number) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-fast-'));
   await chmod(folder, 0o755);
   const native = await findBinaries(process.cwd());
@@ -53,25 +45,23 @@ export async function openFastServer(instant: string, speed: number): Promise<Fa
   };
   let server = await begin(instant, 1);
   const url = server.connectionString;
-  const pool = new pg.Pool({ connectionString: url, max: 2 });
-  pool.on('error', () => undefined);
-  const sql = async <Row>(text: string, values: unknown[] = []) =>
-    (await pool.query(text, values)).rows as Row[];
+  const sql = <Row>(text: string, values?: unknown[]) => sqlAt<Row>(url, text, values);
   return {
     url,
     sql,
-    async start(script, env, args) {
+    /** Starts a process whose clock shows what the server's shows now, and runs as fast. Its timers and timeouts do not. */
+    async start(script: string, env: Record<string, string>, args: string[]) {
       const [row] = await sql<{ now: Date }>('select clock_timestamp() as now');
       const clock = { ...fake(row?.now.toISOString() ?? '', speed), FAKETIME_DONT_FAKE_MONOTONIC: '1' };
       return startProcess(script, { ...env, ...clock }, args);
     },
-    async leapTo(at) {
+    /** Stops the server and starts it again at another instant; from there on time runs fast. */
+    async leapTo(at: string) {
       await server.stop();
       server = await begin(at, speed);
       if (server.connectionString !== url) throw new Error('the server has come back under another URL');
     },
     async remove() {
-      await pool.end();
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },

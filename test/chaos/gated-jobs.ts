@@ -9,15 +9,7 @@ import { expect } from 'vitest';
 import { type Running, startProcess, writeJobs } from '../support/processes.js';
 import { type TestTock, until } from '../support/test-tock.js';
 
-export interface GatedJobs {
-  /** What a process that executes them needs in its environment. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Ids of the runs of `gated`, one for each call of its handler. Not in the database, which may not take them. */
-  calls(): Promise<readonly string[]>;
-  /** Lets them end. */
-  open(): Promise<void>;
-  remove(): Promise<void>;
-}
+export type GatedJobs = Awaited<ReturnType<typeof openGatedJobs>>;
 
 const JOBS = `
 import { appendFileSync, existsSync } from 'node:fs';
@@ -33,12 +25,15 @@ export const jobs = [
 ];`;
 
 /** Writes the job module. */
-export async function openGatedJobs(): Promise<GatedJobs> {
+export async function openGatedJobs() {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-gate-'));
   const [calls, gate] = [path.join(folder, 'calls'), path.join(folder, 'gate')];
   return {
+    /** What a process that executes them needs in its environment. */
     env: { TOCK_JOBS: await writeJobs(JOBS), CALLS: calls, GATE: gate },
+    /** Ids of the runs of `gated`, one for each call of its handler. Not in the database, which may not take them. */
     calls: async () => (existsSync(calls) ? (await readFile(calls, 'utf8')).trim().split('\n') : []),
+    /** Lets them end. */
     open: () => writeFile(gate, ''),
     remove: () => rm(folder, { recursive: true, force: true }),
   };

@@ -1,9 +1,9 @@
 // The checker: pure, and with no knowledge of how the engine works.
-// In: a history, what clients were told, the final state. Out: the invariants that do not hold, one line each.
+// In: a history, the final state. Out: the invariants that do not hold, one line each.
 //
 // I12 (concurrency limits) is in history-limits.ts, I15 and I16 (handoffs) in history-hand-offs.ts, I19 and I20 (waits) in
-// history-waits.ts, I18 and I21 in waits.ts, I23 and I24 (fair keys) in history-fair.ts. I13 is the caller's: it waits for quiet.
-import type { ClientCall, FinalState, HistoryEvent, HistoryRow } from './history.js';
+// history-waits.ts, I18 and I21 in waits.ts, I23 and I24 (fair keys) in history-fair.ts, I10 (what clients are told) in suite/check.ts. I13 is the caller's: it waits for quiet.
+import { type FinalState, type HistoryEvent, type HistoryRow, ms, TOLERANCE_MS } from './history.js';
 import { checkHandOffs, isHandedOff } from './history-hand-offs.js';
 import { checkWaits } from './history-waits.js';
 
@@ -16,13 +16,12 @@ export interface Expectations {
   readonly transactional: readonly string[];
 }
 
-/** JSON keeps microseconds, Date.parse does not. */
-const TOLERANCE_MS = 2;
-
-const ms = (text: string | null | undefined) => (text ? Date.parse(text) : Number.NaN);
-
-/** Checks what holds at any moment, also in the middle of the faults. */
-export function checkMoves(events: readonly HistoryEvent[], expected: Expectations): string[] {
+/** Checks what holds at any moment, also in the middle of the faults; and what holds once all is quiet. */
+export function checkFinal(
+  events: readonly HistoryEvent[],
+  final: FinalState,
+  expected: Expectations,
+): string[] {
   return [
     ...checkRuns(events, expected),
     ...checkOccurrences(events),
@@ -30,21 +29,8 @@ export function checkMoves(events: readonly HistoryEvent[], expected: Expectatio
     ...checkLedger(events),
     ...checkHandOffs(events),
     ...checkWaits(events),
-  ];
-}
-
-/** Checks what holds once all is quiet. */
-export function checkFinal(
-  events: readonly HistoryEvent[],
-  calls: readonly ClientCall[],
-  final: FinalState,
-  expected: Expectations,
-): string[] {
-  return [
-    ...checkMoves(events, expected),
     ...checkOracle(events, expected),
     ...checkEffects(events, final, expected),
-    ...checkCalls(events, calls),
     ...checkBalance(events, final),
   ];
 }
@@ -321,23 +307,6 @@ function checkEffects(
       wrong.push(`I9 run ${row?.id} is ${row?.status} and its transaction was committed ${count} times`);
   }
   return wrong;
-}
-
-/** I10. */
-function checkCalls(events: readonly HistoryEvent[], calls: readonly ClientCall[]): string[] {
-  const made = new Map<string, string[]>();
-  for (const { place, move, new: row } of events) {
-    if (place !== 'live' || move !== 'insert' || !row?.idempotency_key || row.generation !== 1) continue;
-    made.set(row.idempotency_key, [...(made.get(row.idempotency_key) ?? []), String(row.id)]);
-  }
-  return calls.flatMap(({ key, told, runId }) => {
-    const ids = made.get(key) ?? [];
-    if (ids.length > 1) return [`I10 the key ${key} gave ${ids.length} runs`];
-    if (told === 'ok' && ids[0] !== runId)
-      return [`I10 ${key} was told run ${runId}, and run ${ids[0]} is there`];
-    if (told === 'fail' && ids.length > 0) return [`I10 ${key} was refused, and run ${ids[0]} is there`];
-    return [];
-  });
 }
 
 /** I14: replayed, the record gives what is in the tables. */

@@ -2,7 +2,7 @@
 // In: a history, and what the keys' rates are. Out: where they did not hold, and how many starts were looked at.
 //
 // The order of the events is enough for I24: a claim, and what closes a key, hold the lock of the key's row.
-import type { HistoryEvent } from './history.js';
+import { type HistoryEvent, TOLERANCE_MS } from './history.js';
 
 export interface KeyRate {
   /** Fair keys that begin so. */
@@ -12,16 +12,7 @@ export interface KeyRate {
   readonly burst: number;
 }
 
-export interface FairFound {
-  readonly wrong: readonly string[];
-  readonly starts: number;
-  readonly closings: number;
-}
-
-/** JSON keeps microseconds, Date.parse does not. */
-const TOLERANCE_MS = 2;
-
-export function checkFair(events: readonly HistoryEvent[], rates: readonly KeyRate[]): FairFound {
+export function checkFair(events: readonly HistoryEvent[], rates: readonly KeyRate[]) {
   const wrong: string[] = [];
   const closedUntil = new Map<string, number>();
   /** By key: when the next start is due at the earliest, if nothing was saved up. */

@@ -4,7 +4,7 @@
 // I15: a run is decided once under each fence, under the fence that it has, and while its lease lasts.
 // I16: what was decided is what becomes of it; nothing else ends it but the end of its lease, or a cancel.
 import { HANDED_OFF } from '../../src/model/run/states.js';
-import type { HistoryEvent, HistoryRow } from './history.js';
+import { type HistoryEvent, type HistoryRow, ms, TOLERANCE_MS } from './history.js';
 
 /** A call of tock.complete or tock.fail. `unknown`: the connection was lost. */
 export interface DecisionCall {
@@ -14,8 +14,6 @@ export interface DecisionCall {
   readonly answer: boolean | 'unknown';
 }
 
-const TOLERANCE_MS = 2;
-const ms = (text: string | null | undefined) => (text ? Date.parse(text) : Number.NaN);
 const noteKey = (row: HistoryRow) => `${row.run_id}:${row.fence}`;
 const runKey = (row: HistoryRow) => `${row.id}:${row.fence}`;
 

@@ -5,25 +5,17 @@
 // written that before. Times would not do, since a statement that waited for a slot began before it was given back.
 import type { HistoryEvent, HistoryRow } from './history.js';
 
-export interface LimitsFound {
-  readonly wrong: readonly string[];
-  /** By key: the most unexpired leases at once. */
-  readonly highest: ReadonlyMap<string, number>;
-}
-
 /**
  * @param limits by key, such as `queue:narrow` or `job:limited/a`; a key that ends in `*` stands for all that begin so
  */
-export function checkLimits(
-  events: readonly HistoryEvent[],
-  limits: Readonly<Record<string, number>>,
-): LimitsFound {
+export function checkLimits(events: readonly HistoryEvent[], limits: Readonly<Record<string, number>>) {
   const rules = Object.entries(limits);
   const limitOf = (key: string) =>
     rules.find(([rule]) => (rule.endsWith('*') ? key.startsWith(rule.slice(0, -1)) : key === rule))?.[1];
   const keysOf = (row: HistoryRow) =>
     [...(row.slot_keys ?? []), `queue:${row.queue}`].filter(key => limitOf(key) !== undefined);
   const holders = new Map<string, Map<number, number>>();
+  /** By key: the most unexpired leases at once. */
   const highest = new Map<string, number>();
   const wrong: string[] = [];
 

@@ -20,11 +20,14 @@ const wait = (kind: string, more: HistoryRow = {}): HistoryRow => ({
 const over = (outcome: string, more: HistoryRow = {}): HistoryRow => ({ outcome, ended_at: AT(5), ...more });
 const note = (kind: string, saw: string): Step => ['note', null, { run_id: 1, wait: kind, saw }];
 
+const heardOf = (id: string) => wait('event', over('event', { result: { id } }));
+const tooSoon: Step = ['wait', wait('sleep'), wait('sleep', { until: AT(6), ...over('time') })];
+
 const heard: readonly Step[] = [
   ['wait', null, wait('event')],
   ['event', null, event],
   ['commit', null, { id: 7 }],
-  ['wait', wait('event'), wait('event', over('event', { result: { id: '7' } }))],
+  ['wait', wait('event'), heardOf('7')],
   note('event', '7'),
 ];
 const slept: readonly Step[] = [
@@ -91,11 +94,7 @@ describe('checkWaits', () => {
     ['I20', 'an event of another key', heard.with(1, ['event', null, { ...event, key: 'other' }])],
     ['I20', 'an event from before it', heard.with(1, ['event', null, { ...event, created_at: AT(0) }])],
     ['I20', 'a wait that is not over', heard.toSpliced(3, 1)],
-    [
-      'I20',
-      'a time that has not come',
-      slept.with(1, ['wait', wait('sleep'), wait('sleep', { until: AT(6), ...over('time') })]),
-    ],
+    ['I20', 'a time that has not come', slept.with(1, tooSoon)],
     ['I20', 'a run that has not ended', joined.toSpliced(5, 1)],
     ['I20', 'a member that has not ended', group.toSpliced(5, 1)],
     ['I22', 'a member that did not succeed', group.with(5, ['finished', null, { id: 12, status: 'dead' }])],
@@ -104,18 +103,7 @@ describe('checkWaits', () => {
     ['I20', 'an attempt that counts', [['live', working, { ...working, status: 'queued' }]]],
     ['I19', 'another result than that on record', heard.with(4, note('event', '8'))],
     ['I19', 'an outcome that is not there', joined.toSpliced(7, 1)],
-    [
-      'I19',
-      'a second end',
-      [
-        ...heard,
-        [
-          'wait',
-          wait('event', over('event', { result: { id: '7' } })),
-          wait('event', over('event', { result: { id: '8' } })),
-        ],
-      ],
-    ],
+    ['I19', 'a second end', [...heard, ['wait', heardOf('7'), heardOf('8')]]],
     ['I19', 'an outcome that is taken back', [...joined, ['awaited', awaited(1, 'dead'), awaited(1, null)]]],
   ])('%s: %s', (invariant, _what, steps) => {
     expect(check(steps).map(line => line.split(' ')[0])).toEqual([invariant]);

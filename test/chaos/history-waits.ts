@@ -4,10 +4,8 @@
 // I19: a wait ends once, and its result never changes.
 // I20: it ends, and a handler comes past it, only after what it was for; and waiting counts no attempt.
 // I22: the join of a group is executed once, and only after its last member has ended; for success, has succeeded.
-import type { HistoryEvent, HistoryRow } from './history.js';
+import { type HistoryEvent, type HistoryRow, ms, TOLERANCE_MS } from './history.js';
 
-const TOLERANCE_MS = 2;
-const ms = (text: string | null | undefined) => (text ? Date.parse(text) : Number.NaN);
 const resultOf = ({ outcome, result, ended_at }: HistoryRow) => JSON.stringify([outcome, result, ended_at]);
 
 /** What holds at any moment. */

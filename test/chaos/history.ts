@@ -57,6 +57,10 @@ export interface HistoryRow {
   readonly closed_until?: string | null;
 }
 
+/** JSON keeps microseconds, Date.parse does not. */
+export const TOLERANCE_MS = 2;
+export const ms = (text: string | null | undefined): number => (text ? Date.parse(text) : Number.NaN);
+
 /** The tables; and `commit`: the commit of an event was sent, whose transaction commits late. */
 export type HistoryPlace = keyof typeof PLACES | 'commit';
 
@@ -68,13 +72,6 @@ export interface HistoryEvent {
   readonly app: string;
   readonly old: HistoryRow | null;
   readonly new: HistoryRow | null;
-}
-
-/** What a client did and was told. `unknown`: the connection was lost, it may or may not be there. */
-export interface ClientCall {
-  readonly key: string;
-  readonly told: 'ok' | 'fail' | 'unknown';
-  readonly runId: string | null;
 }
 
 /** What is in the tables when all is quiet. */
@@ -127,6 +124,18 @@ export async function recordHistory(query: Query): Promise<void> {
       for each row execute function public.remember('${place}')`);
   }
 }
+
+/** The database's clock is hours away from the host's, and leaps forward when somebody says so. */
+export const LATE_CLOCK: readonly string[] = [
+  `create table tock.test_shift as select interval '-3 hours' as by`,
+  `create or replace function tock.now() returns timestamptz language sql stable
+    as $$ select statement_timestamp() + (select by from tock.test_shift) $$`,
+  // Its runs are of the three hours before now too, which may be of last month.
+  'select tock.create_partitions()',
+];
+
+export const leap = (query: Query, seconds: number): Promise<unknown> =>
+  query(`update tock.test_shift set by = by + $1 * interval '1 second'`, [seconds]);
 
 const IDS = (table: string) => `select id::text from tock.${table}`;
 

@@ -1,8 +1,9 @@
 // Chaos: what an administrator does to the tables while runs come and go.
-import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock, type Tock } from '../../src/index.js';
+import { openClient } from '../support/embedded-database.js';
 import { openForEach } from '../support/open.js';
+import { sqlAt } from '../support/sql-at.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 import { hasDebianPostgres, openDebianServer } from './debian-server.js';
 import { NONE, noop, startTraffic, type Traffic } from './traffic.js';
@@ -79,7 +80,6 @@ describe('maintenance beside live traffic', () => {
 
 describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debianâ€™s PostgreSQL 15)', () => {
   const server = openForEach(openDebianServer);
-  let pool: pg.Pool;
   const opened: Tock[] = [];
   const open = (database = 'app', options = {}) => {
     const tock = createTock({
@@ -91,19 +91,15 @@ describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debianâ€
     opened.push(tock);
     return tock;
   };
-  const sql: TestTock['sql'] = async <Row>(text: string, values: unknown[] = []) =>
-    (await pool.query(text, values)).rows as Row[];
+  const sql: TestTock['sql'] = (text, values) => sqlAt(server.url('app'), text, values);
   beforeEach(async () => {
     await server.call('createdb', 'app');
-    pool = new pg.Pool({ connectionString: server.url('app'), max: 4 });
-    pool.on('error', () => undefined);
     await open().migrate();
     await fill(sql);
     await sql('create table public.last as select 1 as one');
   });
   afterEach(async () => {
     for (const tock of opened.splice(0)) await tock.close();
-    await pool.end();
   });
 
   it('runs flow, what needs its locks is left to later, and no run is in the copy twice', async () => {
@@ -113,7 +109,7 @@ describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debianâ€
     await sql(`drop table tock.${latest?.name}`);
     const traffic = await startTraffic({ another: options => open('app', options), sql });
     // It locks the tables one after another, and waits for the last.
-    const holder = await pool.connect();
+    const holder = await openClient(server.url('app'));
     await holder.query('begin; lock table public.last');
     const file = `${server.folder}/app.dump`;
     const dumping = server.call('pg_dump', '-Fc', '-f', file, 'app');
@@ -123,20 +119,18 @@ describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debianâ€
     await traffic.flows('pg_dump has begun');
     expect(await open().prune()).toMatchObject({ left: ['coming partitions'], madePartitions: 0 });
     await holder.query('rollback');
-    holder.release();
+    await holder.end();
     await dumping;
     await traffic.flows('pg_dump has ended');
     expect(await open().prune()).toMatchObject({ left: [], madePartitions: 1 });
     expect(await traffic.stop()).toEqual({ logged: [], astray: 0 });
     await server.call('createdb', 'copy');
     await server.call('pg_restore', '-d', 'copy', '--exit-on-error', file);
-    const copy = new pg.Client({ connectionString: server.url('copy') });
-    await copy.connect();
-    const { rows } = await copy.query(
+    const [copy] = await sqlAt<{ rows: number; ids: number; later: number }>(
+      server.url('copy'),
       `select count(*)::int as rows, count(distinct id)::int as ids, count(*) filter (where job = 'later')::int as later from tock.job_runs`,
     );
-    await copy.end();
-    expect(rows[0].rows).toBe(rows[0].ids);
-    expect(rows[0]).toMatchObject({ later: 20_000 });
+    expect(copy?.rows).toBe(copy?.ids);
+    expect(copy).toMatchObject({ later: 20_000 });
   });
 });

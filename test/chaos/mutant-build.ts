@@ -6,30 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import type { Change } from './planted-faults.js';
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
-
-/** One place of the source and what it becomes. The text must be there, as often as it likes. */
-export interface Change {
-  /** Below src/. */
-  readonly file: string;
-  readonly from: string;
-  readonly to: string;
-}
-
-/** A holder writes by id alone. */
-export const NO_FENCE: readonly Change[] = [
-  {
-    file: 'store/runs/transition.ts',
-    from: '(:fences::integer[])[width_bucket(${run}.id, :ids::bigint[])] = ${run}.fence`',
-    to: ':fences::integer[] is not null`',
-  },
-  {
-    file: 'store/runs/transition.ts',
-    from: 'and ${run}.locked_by = :workerId and ${run}.status',
-    to: 'and ${run}.status',
-  },
-];
 
 export interface Build {
   readonly tick: string;
@@ -86,7 +65,7 @@ async function bundle(
     logLevel: 'warning',
   });
   if (left.size > 0)
-    throw new Error(`not found: ${[...left].map(each => `${each.file}: ${each.from}`).join('; ')}`);
+    throw new Error(`not found: ${[...left].map(each => `${each.place}: ${each.from}`).join('; ')}`);
   return path.join(folder, 'dist');
 }
 
@@ -97,7 +76,7 @@ function changing(changes: readonly Change[], left: Set<Change>): Plugin {
       build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path: file }) => {
         let contents = await readFile(file, 'utf8');
         for (const change of changes) {
-          if (file !== path.join(ROOT, 'src', change.file) || !contents.includes(change.from)) continue;
+          if (file !== path.join(ROOT, 'src', change.place) || !contents.includes(change.from)) continue;
           contents = contents.replaceAll(change.from, () => change.to);
           left.delete(change);
         }

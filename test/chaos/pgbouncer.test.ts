@@ -2,7 +2,6 @@
 // a session may matter.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -11,6 +10,7 @@ import { serverAccount } from '../../src/embedded/embedded-process.js';
 import { tickHandler } from '../../src/http.js';
 import { type AnyJob, type CheckCode, type Daemon, defineJob, type TockOptions } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
+import { isListening } from '../support/killable-process.js';
 import { lacks } from '../support/needs.js';
 import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, startProcess, TICK } from '../support/processes.js';
@@ -60,7 +60,7 @@ server_reset_query_always = 0
     stdio: 'ignore',
     ...(account ? { uid: account.uid, gid: account.gid } : {}),
   });
-  await until(() => answers(port), 'pgbouncer to listen');
+  await until(() => isListening(port), 'pgbouncer to listen');
   url = `postgres://anybody@127.0.0.1:${port}/${database}`;
 });
 afterEach(async () => {
@@ -68,16 +68,6 @@ afterEach(async () => {
   bouncer.kill('SIGKILL');
   await rm(folder, { recursive: true });
 });
-
-function answers(port: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = connect({ host: '127.0.0.1', port }, () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(false));
-  });
-}
 
 const behind = (jobs: readonly AnyJob[], options: Partial<TockOptions> = {}) =>
   test.another({ connectionString: url, jobs, ...options });

@@ -1,10 +1,10 @@
 // Chaos: the server goes down (pg_ctl -m immediate) in the middle of what has many steps. When it is back nothing half
 // done is to be seen, and the same once more ends right.
-import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
 import { CLI, startProcess } from '../support/processes.js';
+import { sqlAt } from '../support/sql-at.js';
 import { until } from '../support/test-tock.js';
 import { openOwnServer } from './servers.js';
 
@@ -16,39 +16,25 @@ const many = Array.from({ length: MANY }, (_, index) =>
 
 const server = openOnce(openOwnServer);
 let url: string;
-let pool: pg.Pool;
 const opened: Tock[] = [];
 
 let count = 0;
 beforeEach(async () => {
   const place = new URL(server.url);
-  await withClient(place.href, client => client.query(`create database restarts_${++count}`));
+  await sqlAt(place.href, `create database restarts_${++count}`);
   place.pathname = `/restarts_${count}`;
   url = place.href;
-  pool = new pg.Pool({ connectionString: url, max: 2 });
-  pool.on('error', () => undefined);
 });
 afterEach(async () => {
   for (const tock of opened.splice(0)) await tock.close();
-  await pool.end();
 });
 
-async function withClient<T>(at: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: at });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
 const open = (jobs: NonNullable<Parameters<typeof createTock>[0]>['jobs'] = []) => {
   const tock = createTock({ connectionString: url, jobs, logger: false });
   opened.push(tock);
   return tock;
 };
-const sql = async <Row = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<Row[]> =>
-  (await pool.query(text, values)).rows as Row[];
+const sql = <Row>(text: string) => sqlAt<Row>(url, text);
 const one = async <Row = Record<string, unknown>>(text: string) => (await sql<Row>(text))[0];
 
 /** From now on whoever inserts into a table stands still at its n-th row. */

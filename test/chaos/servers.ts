@@ -13,20 +13,10 @@ import { openDebianServer } from './debian-server.js';
 // A server that is killed must have its commits in the log's file; the disk itself is not what is tested.
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '100' };
 
-export interface OwnServer {
-  readonly url: string;
-  /** What pg_ctl -m immediate does: no farewell, no checkpoint. Resolves when it is gone. */
-  kill(): Promise<void>;
-  /** Starts it again, at the same port; it recovers from its log. */
-  start(): Promise<void>;
-  remove(): Promise<void>;
-}
+export type OwnServer = Awaited<ReturnType<typeof openOwnServer>>;
 
 /** An embedded server of the test's own, in a folder of its own or in one that is given. */
-export async function openOwnServer(
-  settings: Readonly<Record<string, string>> = {},
-  within?: string,
-): Promise<OwnServer> {
+export async function openOwnServer(settings: Readonly<Record<string, string>> = {}, within?: string) {
   const folder = within ?? (await mkdtemp(path.join(tmpdir(), 'tock-server-')));
   await chmod(folder, 0o711);
   const begin = () =>
@@ -39,6 +29,7 @@ export async function openOwnServer(
   const { connectionString: url } = server;
   return {
     url,
+    /** What pg_ctl -m immediate does: no farewell, no checkpoint. Resolves when it is gone. */
     async kill() {
       const file = path.join(server.dataDirectory, 'postmaster.pid');
       // Without that file it is gone already.
@@ -49,6 +40,7 @@ export async function openOwnServer(
       }
       await server.stop();
     },
+    /** Starts it again, at the same port; it recovers from its log. */
     async start() {
       server = await begin();
       if (server.connectionString !== url) throw new Error('the server has come back under another URL');
@@ -60,18 +52,10 @@ export async function openOwnServer(
   };
 }
 
-/** A disk of its own that a test may fill: a tmpfs. */
-export interface SmallDisk {
-  readonly folder: string;
-  /** Takes all that is left of it. */
-  fill(): Promise<void>;
-  /** Gives it back. */
-  free(): Promise<void>;
-  remove(): Promise<void>;
-}
+export type SmallDisk = Awaited<ReturnType<typeof openSmallDisk>>;
 
-/** Mounts a disk of so many MB, which belongs to the account that servers run as. Only root may. */
-export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
+/** Mounts a disk of its own, of so many MB, that a test may fill: a tmpfs, which belongs to the account that servers run as. Only root may. */
+export async function openSmallDisk(megabytes: number) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-disk-'));
   const mounted = await run('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0711`, 'tmpfs', folder]);
   if (mounted.code !== 0) {
@@ -83,10 +67,12 @@ export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
   const filler = path.join(folder, 'filler');
   return {
     folder,
+    /** Takes all that is left of it. */
     async fill() {
       const { output } = await run('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k']);
       if (!output.includes('No space left on device')) throw new Error(`the disk is not full: ${output}`);
     },
+    /** Gives it back. */
     free: () => rm(filler, { force: true }),
     async remove() {
       await run('umount', ['-l', folder]);
@@ -114,18 +100,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-export interface Replicated {
-  readonly primary: string;
-  readonly standby: string;
-  /** Kills the primary without a farewell. What it confirmed is with the standby: the replication is synchronous. */
-  killPrimary(): Promise<void>;
-  /** Makes the standby the new primary. Until then it takes no writes. */
-  promote(): Promise<unknown>;
-  remove(): Promise<void>;
-}
+export type Replicated = Awaited<ReturnType<typeof openReplicated>>;
 
 /** A primary and its streaming standby, of Debian's PostgreSQL 15. */
-export async function openReplicated(): Promise<Replicated> {
+export async function openReplicated() {
   const server = await openDebianServer();
   const standby = await server.follow('copy');
   // From here on a commit is confirmed when the standby has carried it out.
@@ -135,7 +113,9 @@ export async function openReplicated(): Promise<Replicated> {
   return {
     primary: server.url('postgres'),
     standby: standby.url,
+    /** Kills the primary without a farewell. What it confirmed is with the standby: the replication is synchronous. */
     killPrimary,
+    /** Makes the standby the new primary. Until then it takes no writes. */
     promote: () => server.call('pg_ctl', '-D', standby.data, '-w', 'promote'),
     async remove() {
       await killPrimary().catch(() => undefined);

@@ -3,13 +3,13 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { random } from '../model/schedule/random.js';
-import { type KillableProcess, startKillable } from '../support/killable-process.js';
+import { keepRunning, startKillable } from '../support/killable-process.js';
 import { CLI, writeJobs } from '../support/processes.js';
 import { hasNoPsycopg, PYTHON } from '../support/python.js';
+import { sqlAt } from '../support/sql-at.js';
 import { until } from '../support/until.js';
 import { openOwnServer } from './servers.js';
 
@@ -23,19 +23,6 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-/** A process that is started again when it is killed. */
-function keep(start: () => KillableProcess) {
-  let running = start();
-  closing.push(() => running.kill());
-  return {
-    output: () => running.output(),
-    async killAndStart() {
-      await running.kill();
-      running = start();
-    },
-  };
-}
-
 describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
   it('do each run once, whoever is killed', async () => {
     console.log(`TOCK_CHAOS_SEED=${seed}`);
@@ -46,11 +33,9 @@ describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
     closing.push(() => tock.close());
     await tock.migrate();
     await tock.queues.set('work', { relay: 'sql' });
-    const pool = new pg.Pool({ connectionString: server.url, max: 2 });
-    pool.on('error', () => undefined);
-    closing.push(() => pool.end());
+    const sql = <Row>(text: string, values?: unknown[]) => sqlAt<Row>(server.url, text, values);
     // No key that would refuse a second one.
-    await pool.query('create table effects (n integer not null, by text not null)');
+    await sql('create table effects (n integer not null, by text not null)');
 
     const require = createRequire(import.meta.url);
     const node = await writeJobs(
@@ -62,17 +47,19 @@ describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
     const daemon = () => startKillable(process.execPath, [CLI, 'start'], env);
     const python = () => startKillable(PYTHON, [path.join(WORKERS, 'worker.py')], env);
     const typescript = () => startKillable(process.execPath, [node], env);
-    const processes = [daemon, daemon, python, python, typescript, typescript].map(keep);
+    const processes = [daemon, daemon, python, python, typescript, typescript].map(start =>
+      keepRunning(start, closing),
+    );
 
     const begunAt = performance.now();
     for (let from = 1; from <= RUNS; from += 1000)
-      await pool.query(
+      await sql(
         `select tock.enqueue('count', jsonb_build_object('n', n), queue => 'work', max_attempts => 1000)
              from generate_series($1::int, $2::int) n`,
         [from, Math.min(from + 999, RUNS)],
       );
     const count = async (text: string) =>
-      (await pool.query<{ count: number }>(`select count(*)::int as count from ${text}`)).rows[0]?.count ?? 0;
+      (await sql<{ count: number }>(`select count(*)::int as count from ${text}`))[0]?.count ?? 0;
     const done = () => count('effects');
     for (let kill = 1; kill <= KILLS; kill++) {
       const target = Math.floor((RUNS * kill) / (KILLS + 1));
@@ -84,25 +71,25 @@ describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
       'all runs to end',
       600_000,
     ).catch(async (error: unknown) => {
-      console.log((await pool.query('select status, count(*)::int from tock.job_runs group by 1')).rows);
+      console.log(await sql('select status, count(*)::int from tock.job_runs group by 1'));
       console.log(processes.map(each => each.output().slice(-1500)).join('\n---\n'));
       throw error;
     });
     const seconds = (performance.now() - begunAt) / 1000;
 
-    const { rows } = await pool.query(
+    const [row] = await sql(
       'select count(*)::int as effects, count(distinct n)::int as different, min(n) as first, max(n) as last from effects',
     );
-    expect(rows[0]).toEqual({ effects: RUNS, different: RUNS, first: 1, last: RUNS });
+    expect(row).toEqual({ effects: RUNS, different: RUNS, first: 1, last: RUNS });
     expect(await count('tock.job_runs')).toBe(RUNS);
     expect(await count('tock.job_offers')).toBe(0);
-    const by = await pool.query('select by, count(*)::int from effects group by by order by by');
-    expect(by.rows.map(row => row.by as string)).toEqual(['python', 'typescript']);
+    const by = await sql<{ by: string }>('select by, count(*)::int from effects group by by order by by');
+    expect(by.map(row => row.by)).toEqual(['python', 'typescript']);
     const [work] = (await tock.status()).handOffs;
     expect(work?.completed).toBe(RUNS);
     expect(work?.handedOff).toBe(RUNS + (work?.failed ?? 0) + (work?.leaseEnded ?? 0));
     console.log(
-      `${RUNS} runs, ${KILLS} kills, ${seconds.toFixed(0)} s: ${JSON.stringify(by.rows)} ${JSON.stringify(work)}`,
+      `${RUNS} runs, ${KILLS} kills, ${seconds.toFixed(0)} s: ${JSON.stringify(by)} ${JSON.stringify(work)}`,
     );
   }, 1_800_000);
 });

@@ -1,7 +1,7 @@
 // Scripted faults: an experiment carries out one of them in place of random ones, so that a mutant shows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HANDED_OFF } from '../../src/model/run/states.js';
-import type { Hands } from './history-experiment.js';
+import type { Hands } from './story.js';
 
 const RUNNING = (job: string, fence: number) =>
   `select from tock.job_runs where job = '${job}' and status = 'running' and fence = ${fence}`;
@@ -84,6 +84,18 @@ async function answersLate({ start, enqueue, jump, see, complete }: Hands): Prom
 }
 
 const BEGUN = (fence: number) => `select from public.begun where fence = ${fence}`;
+
+/** A worker holds a run, and another begins. */
+async function holds({ start, enqueue, see, letGo }: Hands): Promise<void> {
+  start();
+  await enqueue('handed-late');
+  await see(BEGUN(1));
+  start();
+  await see('select from (select count(*) as workers from tock.workers) w where w.workers >= 2');
+  // A healthy worker takes nothing back, so there is nothing to wait for.
+  await Promise.race([see(FAILED('handed-late')), sleep(5000)]);
+  await letGo(99);
+}
 
 /** A worker freezes past its lease, another takes its run, the first wakes up and hands it off. */
 async function handsOffLate({ start, enqueue, jump, see, letGo }: Hands): Promise<void> {
@@ -255,6 +267,7 @@ export const STORIES = {
   families,
   groups,
   wakesUp,
+  holds,
   ordinary,
   kills,
   completes,

@@ -2,33 +2,7 @@
 // In: a database URL. Out: the same URL through the proxy, and faults: swallow, heal, lose a reply, cut, lead elsewhere.
 import { createConnection, createServer, type Socket } from 'node:net';
 
-export interface TcpProxy {
-  /** The database's URL, through this proxy. */
-  readonly url: string;
-  /** How many connections have been opened through it. */
-  readonly opened: () => number;
-  /** From now on every byte of every connection is swallowed, in both directions, and nobody is told. */
-  swallow(): void;
-  /** The same, from the moment on at which a client sends `text`, which is swallowed too. */
-  swallowAt(text: string): void;
-  /** New connections work again. Those that were swallowed stay dead, and still nobody is told. */
-  heal(): void;
-  /**
-   * The next time a client sends `text`, it is passed on; what the server answers is dropped, and the connection
-   * is cut. Resolves when that has happened: the server has carried it out, and the client does not know.
-   */
-  loseReplyTo(text: string): Promise<void>;
-  /**
-   * The same with the first complete reply to a statement whose text holds `text`, also inside a transaction and when the
-   * statement was prepared before; null: to whatever a client sends next. Replaces an earlier wish.
-   */
-  loseNextReply(text: string | null): Promise<void>;
-  /** Cuts every open connection for which `isCut` is true. Returns how many. */
-  cut(isCut: () => boolean): number;
-  /** Cuts what is open, and leads new connections to another server. */
-  leadTo(databaseUrl: string): void;
-  close(): Promise<void>;
-}
+export type TcpProxy = Awaited<ReturnType<typeof openProxy>>;
 
 interface Pair {
   readonly client: Socket;
@@ -73,7 +47,7 @@ function holds({ prepared }: Pair, bytes: Buffer, text: string | null): boolean 
 }
 
 /** Opens a proxy on 127.0.0.1 in front of the server that the URL names. */
-export async function openProxy(databaseUrl: string): Promise<TcpProxy> {
+export async function openProxy(databaseUrl: string) {
   let target = new URL(databaseUrl);
   const pairs = new Set<Pair>();
   let opened = 0;
@@ -131,29 +105,44 @@ export async function openProxy(databaseUrl: string): Promise<TcpProxy> {
   through.port = String(typeof address === 'object' ? address?.port : '');
 
   return {
+    /** The database's URL, through this proxy. */
     url: through.href,
+    /** How many connections have been opened through it. */
     opened: () => opened,
+    /** From now on every byte of every connection is swallowed, in both directions, and nobody is told. */
     swallow,
-    swallowAt(text) {
+    /** The same, from the moment on at which a client sends `text`, which is swallowed too. */
+    swallowAt(text: string) {
       swallowsAt = text;
     },
+    /** New connections work again. Those that were swallowed stay dead, and still nobody is told. */
     heal() {
       isSwallowing = false;
     },
-    loseReplyTo: text =>
-      new Promise(done => {
+    /**
+     * The next time a client sends `text`, it is passed on; what the server answers is dropped, and the connection
+     * is cut. Resolves when that has happened: the server has carried it out, and the client does not know.
+     */
+    loseReplyTo: (text: string) =>
+      new Promise<void>(done => {
         wanted = { text, ends: IDLE, done };
       }),
-    loseNextReply: text =>
-      new Promise(done => {
+    /**
+     * The same with the first complete reply to a statement whose text holds `text`, also inside a transaction and when the
+     * statement was prepared before; null: to whatever a client sends next. Replaces an earlier wish.
+     */
+    loseNextReply: (text: string | null) =>
+      new Promise<void>(done => {
         wanted = { text, ends: READY, done };
       }),
-    cut(isCut) {
+    /** Cuts every open connection for which `isCut` is true. Returns how many. */
+    cut(isCut: () => boolean) {
       const chosen = [...pairs].filter(isCut);
       for (const pair of chosen) cut(pair);
       return chosen.length;
     },
-    leadTo(databaseUrl) {
+    /** Cuts what is open, and leads new connections to another server. */
+    leadTo(databaseUrl: string) {
       target = new URL(databaseUrl);
       for (const pair of pairs) cut(pair);
     },

@@ -7,14 +7,7 @@ import { type TestTock, until } from '../support/test-tock.js';
 
 export const noop = defineJob({ name: 'noop', retry: { maxAttempts: 1 }, run: () => null });
 
-export interface Traffic {
-  /** Lets what is under way end. Returns what went wrong: nothing, if each run has ended once, at its first attempt. */
-  stop(): Promise<Complaints>;
-  /** How many runs were enqueued. */
-  readonly count: () => number;
-  /** Resolves when some more runs have ended. */
-  flows(after: string): Promise<void>;
-}
+export type Traffic = Awaited<ReturnType<typeof startTraffic>>;
 
 export interface Complaints {
   readonly logged: readonly unknown[];
@@ -28,7 +21,7 @@ const EVERY_MS = 33;
 const AT_ONCE = 2;
 
 /** Begins it, and waits until the first runs have ended. */
-export async function startTraffic(test: Pick<TestTock, 'another' | 'sql'>): Promise<Traffic> {
+export async function startTraffic(test: Pick<TestTock, 'another' | 'sql'>) {
   const { logger, warnings } = collectLines();
   const failures: unknown[] = [];
   const worker: Tock = test.another({ logger });
@@ -73,5 +66,12 @@ export async function startTraffic(test: Pick<TestTock, 'another' | 'sql'>): Pro
     await until(async () => (await seen()).good >= good + 25, `runs to end after ${after}`);
   };
   await flows('the start');
-  return { stop: () => (stopped ??= stop()), count: () => ids.length, flows };
+  return {
+    /** Lets what is under way end. Returns what went wrong: nothing, if each run has ended once, at its first attempt. */
+    stop: () => (stopped ??= stop()),
+    /** How many runs were enqueued. */
+    count: () => ids.length,
+    /** Resolves when some more runs have ended. */
+    flows,
+  };
 }

@@ -1,49 +1,23 @@
 // One experiment: a cluster, workers, clients and events; then quiet, and the check.
 import { setMaxListeners } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
-import type { AnyJob } from '../../src/model/job/job.js';
-import { openPoolTo } from '../../src/store/connection/connection.js';
 import { isConnectionFailure } from '../../src/store/connection/errors.js';
-import type { createTock as CreateTock } from '../../src/tock/create-tock.js';
-import { recordHistory } from '../chaos/history.js';
-import { checkAll, type Figures } from '../chaos/suite/check.js';
+import { checkAll } from '../chaos/suite/check.js';
 import { startClients } from '../chaos/suite/clients.js';
-import { makeOrders, QUEUE_LIMIT } from '../chaos/suite/load.js';
+import { makeOrders } from '../chaos/suite/load.js';
 import { startOtherSide } from '../chaos/suite/other-side.js';
 import { startPace } from '../chaos/suite/pace.js';
 import { becomeQuiet } from '../chaos/suite/quiet.js';
-import { type Cleanups, named, type Query } from '../chaos/suite/stage.js';
-import * as sql from '../chaos/suite/statements.js';
+import { type Bounds, loadBuild, named, openQuery, setTables, withinBounds } from '../chaos/suite/stage.js';
 import { startCrew } from '../chaos/suite/workers.js';
 import { continueAll, emitAll } from '../chaos/waits.js';
-import { bundleJobs } from '../support/processes.js';
 import { openCluster, WELL_WITHIN_MS } from './cluster.js';
 import { bringAbout, type EventName } from './events.js';
 import { watchProgress } from './progress.js';
 
-export interface EventResult {
-  readonly event: EventName;
-  readonly text: string;
-  /** The longest time without the end of a run. */
-  readonly stoodStillMs: number;
-}
-
-export interface HaResult {
-  readonly isSynchronous: boolean;
-  readonly events: readonly EventResult[];
-  readonly figures: Figures;
-  readonly wrong: readonly string[];
-  /** Runs whose success was confirmed to a worker more than once: the first confirmation has vanished. */
-  readonly executedAgain: number;
-  /** Lines that daemons and ticks have logged about the database. */
-  readonly lines: Readonly<Record<string, number>>;
-  readonly workers: number;
-  readonly quietMs: number | null;
-}
+export type HaResult = Awaited<ReturnType<typeof carryOut>>;
 
 interface Setting {
   readonly events: readonly EventName[];
@@ -57,21 +31,15 @@ interface Setting {
 /** So much is asked for in a second, for as long as the events take. */
 const RUNS_PER_SECOND = 8;
 const MAX_SECONDS = 1800;
+/** The primary may go away at any time. */
+const STATEMENT_MS = 5000;
 
-/** Carries it out. Leaves no process and no folder. Throws the signal's reason when it aborts. */
-export async function experiment(setting: Setting): Promise<HaResult> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-ha-'));
-  await chmod(folder, 0o711);
-  const cleanups: Cleanups = [() => rm(folder, { recursive: true, force: true })];
-  try {
-    return await carryOut(setting, folder, cleanups);
-  } finally {
-    for (const cleanup of cleanups.toReversed()) await cleanup().catch(() => undefined);
-  }
-}
+/** Carries it out. */
+export const experiment = (setting: Setting): Promise<HaResult> =>
+  withinBounds(setting.signal, bounds => carryOut(setting, bounds));
 
-async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): Promise<HaResult> {
-  const { events, isSynchronous, seed, dist, signal, say } = setting;
+async function carryOut(setting: Setting, { folder, signal, cleanups }: Bounds) {
+  const { events, isSynchronous, seed, dist, say } = setting;
   const servers = path.join(folder, 'servers');
   await mkdir(servers);
   say('starting etcd, and three PostgreSQL under Patroni');
@@ -79,36 +47,16 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   cleanups.push(cluster.remove);
   signal.throwIfAborted();
 
-  const query = openQuery(named(cluster.url, 'driver'), cleanups);
-  const { createTock } = (await import(pathToFileURL(path.join(dist, 'index.js')).href)) as {
-    readonly createTock: typeof CreateTock;
-  };
-  const jobsModule = await bundleJobs('test/chaos/suite/jobs.ts', path.join(folder, 'jobs.mjs'));
-  const { jobs } = (await import(pathToFileURL(jobsModule).href)) as { readonly jobs: readonly AnyJob[] };
-  const open = (name: string) => {
-    const connectionString = named(cluster.url, name);
-    const tock = createTock({
-      connectionString,
-      connections: 4,
-      jobs,
-      jobsModule,
-      statementTimeout: '5s',
-      logger: false,
-    });
-    cleanups.push(() => tock.close());
-    return tock;
-  };
-  const driver = open('driver');
-  await driver.migrate();
-  await driver.queues.set('narrow', { concurrency: QUEUE_LIMIT });
-  for (const table of sql.TABLES) await query(table);
-  await recordHistory(query);
+  const query = openQuery(named(cluster.url, 'driver'), STATEMENT_MS, cleanups);
+  const { modules, open } = await loadBuild(dist, folder, cleanups);
+  const driver = await open(cluster.url, 'driver', STATEMENT_MS);
+  await setTables(driver, query);
 
   const outputs: string[] = [];
   const crew = startCrew({
     dist,
     url: cluster.url,
-    jobs: jobsModule,
+    jobs: modules.jobs,
     temporary: folder,
     logLevel: 'info',
     onOutput: output => outputs.push(output),
@@ -117,8 +65,8 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
   setMaxListeners(0, either);
-  const pace = startPace(MAX_SECONDS * 1000);
-  const client = open('client');
+  const pace = startPace();
+  const client = await open(cluster.url, 'client', STATEMENT_MS);
   const clients = startClients({
     tock: client,
     url: named(cluster.url, 'client'),
@@ -134,14 +82,15 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   const otherUrl = named(cluster.url, 'other side');
   const otherSide = startOtherSide({ query, tock: client, url: otherUrl, signal });
   cleanups.push(otherSide.stop);
-  const watch = watchProgress(openQuery(named(cluster.url, 'driver'), cleanups), pace);
+  const watch = watchProgress(openQuery(named(cluster.url, 'driver'), STATEMENT_MS, cleanups), pace);
   cleanups.push(watch.stop);
 
-  const results: EventResult[] = [];
+  const results: { event: EventName; text: string; stoodStillMs: number }[] = [];
   for (const event of events) {
     signal.throwIfAborted();
     const startedAt = performance.now();
     const text = await Promise.race([bringAbout(event, cluster), rejected(signal)]);
+    /** The longest time without the end of a run. */
     const stoodStillMs = watch.longestGapMs(startedAt);
     results.push({ event, text, stoodStillMs });
     say(`${event}: ${text}; no run ended for ${(stoodStillMs / 1000).toFixed(1)} s`);
@@ -167,9 +116,11 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
     events: results,
     figures: findings.figures,
     wrong: [...quiet.wrong, ...findings.wrong, ...crew.wrong, ...crew.alarms],
+    /** Runs whose success was confirmed to a worker more than once: the first confirmation has vanished. */
     executedAgain: countRepeated(text),
+    /** Lines that daemons and ticks have logged about the database. */
     lines: countLines(text),
-    workers: crew.started,
+    workers: crew.started(),
     quietMs: quiet.ms,
   };
 }
@@ -191,13 +142,6 @@ async function rejected(signal: AbortSignal): Promise<never> {
   if (!signal.aborted)
     await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }));
   throw signal.reason;
-}
-
-/** It does not mind that the primary goes away. */
-function openQuery(url: string, cleanups: Cleanups): Query {
-  const pool = openPoolTo({ connectionString: url }, 2, { deadlineMs: 5000 });
-  cleanups.push(() => pool.end());
-  return async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
 }
 
 function countRepeated(text: string): number {

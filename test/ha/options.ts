@@ -1,6 +1,5 @@
 // What the command line of the fail-over tests says.
-import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { parse, UsageError, wholeNumber } from '../chaos/suite/command.js';
 import { EVENT_NAMES, EVENTS, type EventName } from './events.js';
 
 export interface HaOptions {
@@ -9,7 +8,6 @@ export interface HaOptions {
   readonly synchronous: readonly boolean[];
   readonly seed: number;
   readonly dist: string | null;
-  readonly json: string | null;
   readonly help: boolean;
 }
 
@@ -34,32 +32,25 @@ Options:
   --sync MODE     on, off or both: whether commits wait for a standby (default both)
   --short         ${SHORT.join(' and ')}, with commits that wait: about two minutes
   --seed N        gives what clients enqueue (default 1)
-  --json FILE     write the figures to a file too
   --dist DIR      test the build in this folder (default: dist/, built anew)
   -h, --help      this text
 
 Exit codes: 0 all holds, or packages are missing, which is said; 1 something is wrong, 2 usage, 130 after Ctrl-C.`;
 
-export class UsageError extends Error {}
-
 /** Reads the arguments. @throws UsageError */
 export function readOptions(argv: readonly string[]): HaOptions {
-  const values = parse(argv);
-  const isShort = values.short === true;
+  const values = parse(argv, ['events', 'sync', 'seed', 'dist'], ['short', 'help']);
+  const isShort = values.short !== undefined;
   const mode = values.sync ?? (isShort ? 'on' : 'both');
   const synchronous = MODES[mode];
   if (synchronous === undefined)
     throw new UsageError(`--sync is "${mode}"; it must be one of ${Object.keys(MODES).join(', ')}`);
-  const seed = Number(values.seed ?? 1);
-  if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32)
-    throw new UsageError(`--seed is "${values.seed}"; it must be a whole number from 0 to ${2 ** 32 - 1}`);
   return {
-    events: values.events === undefined ? defaultEvents(isShort) : values.events.split(',').map(eventOf),
+    events: values.events?.split(',').map(eventOf) ?? defaultEvents(isShort),
     synchronous,
-    seed,
-    dist: values.dist === undefined ? null : path.resolve(values.dist),
-    json: values.json === undefined ? null : path.resolve(values.json),
-    help: values.help === true,
+    seed: wholeNumber('seed', values.seed ?? '1', 0, 2 ** 32 - 1),
+    dist: values.dist ?? null,
+    help: values.help !== undefined,
   };
 }
 
@@ -70,23 +61,4 @@ function eventOf(text: string): EventName {
   const event = EVENT_NAMES.find(name => name === text.trim());
   if (event !== undefined) return event;
   throw new UsageError(`--events has "${text}"; the events are ${EVENT_NAMES.join(', ')}`);
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      options: {
-        events: { type: 'string' },
-        sync: { type: 'string' },
-        short: { type: 'boolean' },
-        seed: { type: 'string' },
-        json: { type: 'string' },
-        dist: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error));
-  }
 }

@@ -4,16 +4,10 @@ import type { Pace } from '../chaos/suite/pace.js';
 import type { Query } from '../chaos/suite/stage.js';
 import * as sql from '../chaos/suite/statements.js';
 
-export interface ProgressWatch {
-  /** The longest time since then without the end of a run, in milliseconds. */
-  readonly longestGapMs: (since: number) => number;
-  readonly stop: () => Promise<void>;
-}
-
 const LOOK_EVERY_MS = 100;
 
 /** Looks all the while, and lets the clients wait where too much is waiting already. */
-export function watchProgress(query: Query, pace: Pace): ProgressWatch {
+export function watchProgress(query: Query, pace: Pace) {
   const endedAt: number[] = [performance.now()];
   let isStopped = false;
   let last = -1;
@@ -32,7 +26,8 @@ export function watchProgress(query: Query, pace: Pace): ProgressWatch {
   };
   const watching = watch();
   return {
-    longestGapMs(since) {
+    /** The longest time since then without the end of a run, in milliseconds. */
+    longestGapMs(since: number) {
       const times = [...endedAt.filter(at => at >= since), performance.now()];
       let longest = 0;
       let before = since;

@@ -1,13 +1,14 @@
 // A relayed queue while broker nodes, consumers, relays and PostgreSQL are killed at random: each run is completed once.
 // TOCK_CHAOS_SEED repeats the order of the kills; TOCK_RELAY_RUNS makes it longer.
-import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { type OwnServer, openOwnServer } from '../chaos/servers.js';
-import type { BrokerServers } from '../support/killable-process.js';
+import { random } from '../model/schedule/random.js';
+import { type BrokerServers, keepRunning } from '../support/killable-process.js';
 import { hasNoNats, startNats } from '../support/nats-server.js';
 import type { Running } from '../support/processes.js';
 import { hasNoRabbitmq, startRabbitmq } from '../support/rabbitmq-server.js';
+import { sqlAt } from '../support/sql-at.js';
 import { until } from '../support/until.js';
 import { openFixture } from './relay-fixture.js';
 
@@ -15,47 +16,20 @@ const seed = Number(process.env['TOCK_CHAOS_SEED'] ?? Math.floor(Math.random() *
 const RUNS = Number(process.env['TOCK_RELAY_RUNS'] ?? 1500);
 const ROUNDS = 8;
 
-/** Numbers in [0, 1) that the seed determines. */
-function chance(from: number): () => number {
-  let state = from >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-async function query<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query(text, values)).rows as Row[];
-  } finally {
-    await client.end();
-  }
-}
-
-/** A process that is started again when it is killed. */
-function keep(start: () => Running) {
-  let running = start();
-  closing.push(async () => {
-    running.child.kill('SIGKILL');
-    await running.ended;
-  });
-  return {
-    async killAndStart() {
-      running.child.kill('SIGKILL');
-      await running.ended;
-      running = start();
-    },
-    output: () => running.output(),
-  };
-}
+const keep = (start: () => Running) =>
+  keepRunning(() => {
+    const { child, ended, output } = start();
+    const kill = async () => {
+      child.kill('SIGKILL');
+      await ended;
+    };
+    return { output, kill };
+  }, closing);
 
 const BROKERS: readonly [string, () => boolean, () => Promise<BrokerServers>][] = [
   ['RabbitMQ', hasNoRabbitmq, async () => await startRabbitmq(3)],
@@ -66,7 +40,7 @@ describe.each(BROKERS)('%s', (_name, isMissing, startBroker) => {
   it.skipIf(isMissing())(
     `completes each of ${RUNS} runs once, whoever is killed (TOCK_CHAOS_SEED=${seed})`,
     async () => {
-      const random = chance(seed);
+      const { below, pick } = random(seed);
       const servers = await startBroker();
       closing.push(() => servers.remove());
       const database: OwnServer = await openOwnServer();
@@ -78,17 +52,16 @@ describe.each(BROKERS)('%s', (_name, isMissing, startBroker) => {
       const fixture = await openFixture(url, servers.urls);
       const relays = [keep(fixture.startRelay), keep(fixture.startRelay)];
       const consumers = [1, 2, 3].map(() => keep(fixture.startConsumer));
-      const pick = <T>(members: readonly T[]) => members[Math.floor(random() * members.length)] as T;
 
       const enqueue = async (from: number, count: number) =>
-        await query(
+        await sqlAt(
           url,
           `select tock.enqueue('count', jsonb_build_object('n', n), queue => 'work', max_attempts => 1000)
              from generate_series($1::int, $2::int) n`,
           [from, from + count - 1],
         );
       const countOf = async (text: string) =>
-        await query<{ count: number }>(url, text).then(
+        await sqlAt<{ count: number }>(url, text).then(
           ([row]) => row?.count ?? 0,
           // It is being killed.
           () => null,
@@ -121,7 +94,7 @@ describe.each(BROKERS)('%s', (_name, isMissing, startBroker) => {
         await until(async () => ((await ended()) ?? 0) > before, 'a run to end', 120_000);
         // Each of them twice, in an order by chance.
         if (order.length === 0) order.push('consumer', 'relay', 'broker', 'database');
-        const [victim = ''] = order.splice(Math.floor(random() * order.length), 1);
+        const [victim = ''] = order.splice(below(order.length), 1);
         await kills[victim]?.();
       }
 
@@ -133,12 +106,12 @@ describe.each(BROKERS)('%s', (_name, isMissing, startBroker) => {
         'all runs to end',
         300_000,
       ).catch(async error => {
-        console.log(await query(url, 'select status, count(*)::int from tock.job_runs group by 1'));
+        console.log(await sqlAt(url, 'select status, count(*)::int from tock.job_runs group by 1'));
         console.log(relays.map(relay => relay.output().slice(-2000)).join('\n---\n'));
         throw error;
       });
 
-      const [completed] = await query(
+      const [completed] = await sqlAt(
         url,
         `select count(*)::int as runs, count(distinct r.output ->> 'n')::int as outputs,
                 max(d.times)::int as most, min(d.times)::int as least
@@ -148,7 +121,7 @@ describe.each(BROKERS)('%s', (_name, isMissing, startBroker) => {
           where r.status = 'succeeded'`,
       );
       expect(completed).toEqual({ runs: RUNS, outputs: RUNS, most: 1, least: 1 });
-      const [history] = await query(
+      const [history] = await sqlAt(
         url,
         'select count(*)::int as rows, count(distinct id)::int as ids from tock.job_runs',
       );

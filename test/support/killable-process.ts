@@ -51,6 +51,22 @@ export function startKillable(
   };
 }
 
+/** A process that is started again when it is killed. @param closing gets what ends it */
+export function keepRunning(
+  start: () => Pick<KillableProcess, 'output' | 'kill'>,
+  closing: (() => Promise<void>)[],
+) {
+  let running = start();
+  closing.push(() => running.kill());
+  return {
+    output: () => running.output(),
+    async killAndStart() {
+      await running.kill();
+      running = start();
+    },
+  };
+}
+
 /** Resolves when something listens there; fails if the process ends before. */
 export async function untilListening(port: number, server: KillableProcess, what: string): Promise<void> {
   await until(
@@ -63,7 +79,7 @@ export async function untilListening(port: number, server: KillableProcess, what
   );
 }
 
-async function isListening(port: number): Promise<boolean> {
+export async function isListening(port: number): Promise<boolean> {
   return await new Promise(resolve => {
     const socket = connect(port, '127.0.0.1');
     socket.once('connect', () => {

@@ -8,6 +8,7 @@ export async function sqlAt<Row = Record<string, unknown>>(
   values: unknown[] = [],
 ): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined);
   await client.connect();
   try {
     return (await client.query(text, values)).rows as Row[];

@@ -54,7 +54,7 @@ export type Change = {
 );
 
 /** A poll is about to be sent. */
-export interface Question {
+interface Question {
   readonly at: number;
   readonly snapshot: Snapshot;
   /** It leaves out what lies below watermarks; or until the next one, its worker claims in some lanes alone. */
@@ -108,7 +108,7 @@ const isSeen = ({ xmin, xmax, underWay }: Snapshot, xid: bigint) =>
   xid < xmin || (xid < xmax && !underWay.has(xid));
 
 /** Reads what `pg_current_snapshot()` gives as text. */
-export function readSnapshot(text: string): Snapshot {
+function readSnapshot(text: string): Snapshot {
   const [xmin = '0', xmax = '0', list = ''] = text.split(':');
   return {
     xmin: BigInt(xmin),

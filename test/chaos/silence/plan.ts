@@ -5,7 +5,7 @@ import type { DaemonWish } from './daemon.js';
 import type { Load } from './jobs.js';
 
 /** The last thing is done so long after the first. */
-export const BURST_MS = 4000;
+const BURST_MS = 4000;
 /** So many handlers, at most, hold their places until the end. */
 const MOST_LONG = 7;
 const LONG_MS = 600_000;

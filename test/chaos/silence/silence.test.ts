@@ -2,8 +2,8 @@
 // planted in the daemon are found out.
 import { describe, expect, it } from 'vitest';
 import { bundleProcess } from '../mutant-build.js';
+import { PLANTED } from '../planted-faults.js';
 import { type Experiment, runExperiment } from './experiment.js';
-import { MUTANTS } from './mutants.js';
 
 // TOCK_CHAOS_SEED repeats one, as far as processes can be repeated; TOCK_CHAOS_SEEDS says how many come from it on.
 const given = process.env['TOCK_CHAOS_SEED'];
@@ -50,7 +50,7 @@ describe('in the silence after a burst', () => {
 });
 
 describe('a burst and silence find out', () => {
-  it.each(MUTANTS)(
+  it.each(PLANTED.filter(({ how }) => how === 'silence'))(
     '$name',
     async ({ changes, found }) => {
       const names = ({ wrong }: Experiment) => wrong.some(line => found.test(line));

@@ -1,51 +1,19 @@
 // What it all came to: the history, the notes of the clients and the tables, put together.
 // In: a database in which all is quiet. Out: figures, and what is wrong, a line each, beginning with the invariant.
-import { type ClientCall, type FinalState, type HistoryEvent, readFinal, readHistory } from '../history.js';
+import { type FinalState, type HistoryEvent, readFinal, readHistory } from '../history.js';
 import { checkFinal, countOccurrences } from '../history-check.js';
+import { checkFair } from '../history-fair.js';
 import { checkDecisions, countHandOffs, type DecisionCall } from '../history-hand-offs.js';
 import { checkLimits } from '../history-limits.js';
 import { countWaits } from '../history-waits.js';
 import { findDoubledChildren } from '../waits.js';
 import type { Note } from './clients.js';
-import { checkFamilies, type Family, type FamilyCounts } from './families.js';
-import { EXPECTED, LIMITS } from './load.js';
+import { checkFamilies, type Family } from './families.js';
+import { EXPECTED, LIMITS, RATES } from './load.js';
 import type { Query } from './stage.js';
 import * as sql from './statements.js';
 
-export interface Findings {
-  readonly wrong: readonly string[];
-  readonly figures: Figures;
-}
-
-export interface Figures {
-  readonly asked: number;
-  readonly confirmed: number;
-  readonly refused: number;
-  /** Nobody knows, until the table is looked at. */
-  readonly unknown: number;
-  readonly unknownButThere: number;
-  readonly statuses: Readonly<Record<string, number>>;
-  readonly events: number;
-  readonly attempts: number;
-  readonly reaped: number;
-  readonly lost: number;
-  readonly doubledOutcomes: number;
-  readonly doubledEffects: number;
-  readonly effects: number;
-  readonly occurrencesExpected: number;
-  readonly occurrencesFound: number;
-  readonly highestUnderKey: number;
-  readonly highestInQueue: number;
-  readonly handedOff: number;
-  readonly decided: number;
-  /** How many, by how they ended; `passed`: how often handlers came past one. */
-  readonly waitsEnded: Readonly<Record<string, number>>;
-  readonly families: FamilyCounts;
-  /** Attempts of a job with `batch`; how many were made with others, and with how many at most. */
-  readonly packed: { readonly attempts: number; readonly together: number; readonly most: number };
-  /** Calls of the other side that came too late, or under another fence. */
-  readonly lateCalls: number;
-}
+export type Figures = Awaited<ReturnType<typeof checkAll>>['figures'];
 
 /** Reads and checks everything. */
 export async function checkAll(
@@ -53,23 +21,26 @@ export async function checkAll(
   notes: readonly Note[],
   decisions: readonly DecisionCall[],
   continued: ReadonlySet<number>,
-): Promise<Findings> {
+) {
   const events = await readHistory(query);
   const final = await readFinal(query);
   const limits = checkLimits(events, LIMITS);
+  const fair = checkFair(events, RATES);
   const there = await readWishes(query);
   const contradictions: string[] = [];
   for (const text of sql.CONTRADICTIONS)
     contradictions.push(...(await query<{ text: string }>(text)).map(row => row.text));
-  const calls = notes.flatMap(({ wanted: { key }, told, runId }): ClientCall[] =>
-    key === null ? [] : [{ key, told, runId }],
-  );
   const families = checkFamilies(events, await readFamilies(query, notes, there), continued);
-  const [packed = { attempts: 0, together: 0, most: 0 }] = await query<Figures['packed']>(sql.PACKED);
-  const wrong = [
-    ...checkFinal(events, calls, final, EXPECTED),
+  const [packed = { attempts: 0, together: 0, most: 0 }] = await query<{
+    attempts: number;
+    together: number;
+    most: number;
+  }>(sql.PACKED);
+  const wrong: string[] = [
+    ...checkFinal(events, final, EXPECTED),
     ...checkDecisions(events, decisions),
     ...limits.wrong,
+    ...fair.wrong,
     ...checkWishes(notes, there),
     ...families.wrong,
     ...contradictions,
@@ -86,6 +57,7 @@ export async function checkAll(
       asked: notesByWish(notes).length,
       confirmed: notesByWish(notes).filter(each => each.told === 'ok').length,
       refused: notesByWish(notes).filter(each => each.told === 'fail').length,
+      /** Nobody knows, until the table is looked at. */
       unknown: unknown.length,
       unknownButThere: unknown.filter(each => there.has(each.wanted.n)).length,
       statuses: Object.fromEntries(
@@ -102,10 +74,14 @@ export async function checkAll(
       occurrencesFound: occurrences.found,
       highestUnderKey: highest('job:limited/'),
       highestInQueue: highest('queue:'),
+      fairStarts: fair.starts,
       ...countHandOffs(events),
+      /** How many, by how they ended; `passed`: how often handlers came past one. */
       waitsEnded: countWaits(events),
       families: families.counts,
+      /** Attempts of a job with `batch`; how many were made with others, and with how many at most. */
       packed,
+      /** Calls of the other side that came too late, or under another fence. */
       lateCalls: decisions.filter(({ answer }) => answer === false).length,
     },
   };
@@ -129,7 +105,7 @@ function notesByWish(notes: readonly Note[]): Note[] {
 }
 
 /** I10, by the wish in the payload: also for runs without a key. And what was asked for in one statement comes as one. */
-function checkWishes(notes: readonly Note[], there: ReadonlyMap<number, readonly string[]>): string[] {
+export function checkWishes(notes: readonly Note[], there: ReadonlyMap<number, readonly string[]>): string[] {
   const wrong: string[] = [];
   const calls = new Map<number, Note[]>();
   const confirmed = new Set(notes.flatMap(({ wanted, told }) => (told === 'ok' ? [wanted.n] : [])));

@@ -4,8 +4,8 @@ import type pg from 'pg';
 import type { Tock } from '../../../src/tock/types.js';
 import { openConnections } from './connections.js';
 import { isKnownByKey, type Order, type Wanted } from './load.js';
+import { sleep } from './loop.js';
 import type { Pace } from './pace.js';
-import { sleep } from './sleep.js';
 import { ENQUEUE, ENQUEUE_GROUP } from './statements.js';
 
 /** What a client was told. `unknown`: the connection was lost; the run may be there or not. */
@@ -20,12 +20,6 @@ export interface Note {
   readonly older: string | null;
   /** Notes of one statement: all of its runs are there, or none. */
   readonly call: number;
-}
-
-export interface Clients {
-  readonly notes: readonly Note[];
-  /** Resolves when every order has been placed. */
-  readonly done: Promise<void>;
 }
 
 const CLIENTS = 4;
@@ -47,7 +41,7 @@ export function startClients(options: {
   readonly durationMs: number;
   readonly pace: Pace;
   readonly signal: AbortSignal;
-}): Clients {
+}) {
   const { tock, url, orders, durationMs, pace, signal } = options;
   const notes: Note[] = [];
   const sql = openSql(url);
@@ -112,13 +106,11 @@ export function startClients(options: {
         notes.push({ wanted: first, told: 'fail', runId: null, older: null, call: calls++ });
         return;
       case 'refused':
-        await attempt(wanted, async () => [
-          await tock.enqueue(
-            first.job,
-            { ...first.payload, text: '\u0000' },
-            { ...optionsOf(first), priority: 0.5 },
-          ),
-        ]);
+        await attempt(wanted, async () => {
+          if (first.n % 2 === 0) return await sql.query(ENQUEUE, ['not a job', '{}', first.key, null]);
+          const payload = { ...first.payload, text: '\u0000' };
+          return [await tock.enqueue(first.job, payload, { ...optionsOf(first), priority: 0.5 })];
+        });
         return;
       case 'group':
         return await ask(async () => {
@@ -163,7 +155,11 @@ export function startClients(options: {
       pace.reach(Number.POSITIVE_INFINITY);
     }
   };
-  return { notes, done: liveAll() };
+  return {
+    notes,
+    /** Resolves when every order has been placed. */
+    done: liveAll(),
+  };
 }
 
 const optionsOf = ({ key, queue }: Wanted) => ({

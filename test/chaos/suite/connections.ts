@@ -3,15 +3,11 @@
 import type pg from 'pg';
 import { openPoolTo } from '../../../src/store/connection/connection.js';
 
-export interface Connections {
-  readonly use: <T>(work: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
-  readonly close: () => Promise<void>;
-}
-
-export function openConnections(url: string, count: number): Connections {
+export function openConnections(url: string, count: number) {
   const pool = openPoolTo({ connectionString: url }, count, { deadlineMs: 5000 });
+  let closed: Promise<void> | undefined;
   return {
-    async use(work) {
+    async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
       const client = await pool.connect();
       let isWell = false;
       try {
@@ -22,6 +18,6 @@ export function openConnections(url: string, count: number): Connections {
         client.release(!isWell);
       }
     },
-    close: () => pool.end(),
+    close: () => (closed ??= pool.end()),
   };
 }

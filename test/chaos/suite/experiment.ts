@@ -1,16 +1,14 @@
 // The experiment: a server, workers, clients and faults; then quiet, and the check.
 // In: the options, the plan, a signal to give up. Out: figures and what is wrong. Leaves no process and no folder.
-import { setMaxListeners } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CLI } from '../../support/processes.js';
 import { proveAll } from '../../support/prove-all.js';
-import { checkAll, type Findings } from './check.js';
+import { checkAll } from './check.js';
 import { startClients } from './clients.js';
-import { type Faults, startFaults } from './faults.js';
+import { startFaults } from './faults.js';
 import { watchLiveness } from './liveness.js';
 import { makeOrders } from './load.js';
+import { sleep } from './loop.js';
 import { startNews } from './newsagent.js';
 import type { SuiteOptions } from './options.js';
 import { startOtherSide } from './other-side.js';
@@ -18,85 +16,37 @@ import { startPace } from './pace.js';
 import type { Plan } from './plan.js';
 import { keepQueue } from './queue-keeper.js';
 import { becomeQuiet } from './quiet.js';
-import { sleep } from './sleep.js';
-import { type Cleanups, named, type Query, setStage } from './stage.js';
+import { type Bounds, named, type Query, setStage, withinBounds } from './stage.js';
 import * as sql from './statements.js';
 import { type Crew, startCrew } from './workers.js';
 
-export interface Progress {
-  readonly stage: string;
-  /** How far in the time of the plan. */
-  readonly planMs: number;
-  readonly runsDone: number;
-  readonly faultsDone: number;
-}
+export type Result = Awaited<ReturnType<typeof carryOut>>;
 
-export interface Result extends Findings {
-  readonly carriedOut: Faults['carriedOut'];
-  readonly workers: number;
-  readonly onFullDisk: number;
-  readonly refusedWrites: number;
-  readonly leasesLost: number;
-  readonly outcomesSentAgain: number;
-  readonly queueClosings: number;
-  /** How long runs were seen waiting beside a worker with room, in milliseconds, longest first. */
-  readonly waits: readonly number[];
-  /** How often this was looked for. */
-  readonly looks: number;
-  /** From the last fault until nothing was left to be done; null: it never was. */
-  readonly quietMs: number | null;
-}
+const SAY_EVERY_MS = 5000;
 
-interface Setting {
-  readonly options: SuiteOptions;
-  readonly plan: Plan;
-  readonly signal: AbortSignal;
-  readonly report: (progress: Progress) => void;
-  /** All temporary files are made in here. */
-  readonly folder: string;
-  readonly cleanups: Cleanups;
-}
-
-/** Carries it out. Throws the signal's reason when it aborts. */
-export async function experiment(
+/** Carries it out. */
+export const experiment = (
   options: SuiteOptions,
   plan: Plan,
-  signal: AbortSignal,
-  report: (progress: Progress) => void,
-): Promise<Result> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-chaos-'));
-  await chmod(folder, 0o711);
-  // Also those of the server's programs, and of what is used here.
-  const outer = process.env['TMPDIR'];
-  process.env['TMPDIR'] = folder;
-  const cleanups: Cleanups = [];
-  const over = new AbortController();
-  const either = AbortSignal.any([signal, over.signal]);
-  // Every fault that waits for its time listens.
-  setMaxListeners(0, either);
-  try {
-    return await carryOut({ options, plan, signal: either, report, folder, cleanups });
-  } finally {
-    // Clients and faults that are still under way end, whatever went wrong.
-    over.abort();
-    for (const cleanup of cleanups.toReversed()) await cleanup().catch(() => undefined);
-    if (outer === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = outer;
-    await rm(folder, { recursive: true, force: true });
-  }
-}
+  until: AbortSignal,
+  say: (line: string) => void,
+): Promise<Result> => withinBounds(until, bounds => carryOut(options, plan, bounds, say));
 
-async function carryOut({ options, plan, signal, report, folder, cleanups }: Setting): Promise<Result> {
+async function carryOut(
+  options: SuiteOptions,
+  plan: Plan,
+  { folder, signal, cleanups }: Bounds,
+  say: (line: string) => void,
+) {
   const dist = options.dist ?? path.dirname(CLI);
-  report({ stage: 'starting PostgreSQL', planMs: 0, runsDone: 0, faultsDone: 0 });
-  const stage = await setStage(dist, cleanups);
-  const { server, proxies, query, driver, client } = stage;
+  say('starting PostgreSQL');
+  const stage = await setStage(dist, folder, options.leaps > 0, cleanups);
+  const { proxies, query, driver, client } = stage;
   signal.throwIfAborted();
-  const modules = { jobs: stage.jobsModule, olderJobs: stage.olderModule };
   const crew = startCrew({
     dist,
     url: proxies.workers.url,
-    ...modules,
+    ...stage.modules,
     temporary: folder,
     hasFullDisk: true,
   });
@@ -106,8 +56,8 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
     signal.throwIfAborted();
   }
 
-  const pace = startPace(plan.durationMs);
-  const faults = startFaults(plan, { crew, server, proxies }, pace, signal);
+  const pace = startPace();
+  const faults = startFaults(plan, { ...stage, crew }, pace, signal);
   cleanups.push(() => faults.done);
   const keeper = keepQueue(driver, options.seed, signal);
   cleanups.push(() => keeper.stop());
@@ -123,15 +73,14 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   const newsUrl = named(proxies.clients.url, 'newsagent');
   const news = startNews({ query, tock: driver, url: newsUrl, seed: options.seed, signal });
   cleanups.push(() => news.stop());
-  const progress = async (stage: string) => {
+  let saidAt = 0;
+  const progress = async (what: string) => {
     pace.note((await query<{ live: number }>(sql.REMAINS))[0]?.live ?? 0);
+    if (performance.now() - saidAt < SAY_EVERY_MS) return;
+    saidAt = performance.now();
     const [finished] = await query<{ count: number }>(sql.FINISHED_COUNT);
-    report({
-      stage,
-      planMs: pace.now(),
-      runsDone: finished?.count ?? 0,
-      faultsDone: sum(faults.carriedOut),
-    });
+    const done = `${sum(faults.carriedOut)} of ${plan.faults.length} faults`;
+    say(`${what}: ${finished?.count ?? 0} runs done (${options.runs} asked for), ${done}`);
   };
   const looks = setInterval(() => void progress('faults').catch(() => undefined), 500);
   await Promise.all([faults.done, clients.done]).finally(() => clearInterval(looks));
@@ -144,7 +93,7 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   await liveness.stop();
   await crew.stop();
   signal.throwIfAborted();
-  await progress('checking');
+  say('checking');
   await otherSide.stop();
   await news.stop();
   const findings = await checkAll(query, clients.notes, otherSide.calls, news.continued);
@@ -155,26 +104,29 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
       ...quiet.wrong,
       ...findings.wrong,
       ...unproved,
-      ...liveness.wrong,
+      ...liveness.wrong(),
       ...news.wrong,
       ...crew.wrong,
       ...checkFaults(plan, faults, crew),
     ],
     carriedOut: faults.carriedOut,
-    workers: crew.started,
-    onFullDisk: crew.onFullDisk,
+    workers: crew.started(),
+    /** Of these, with their output on a full disk. */
+    onFullDisk: crew.onFullDisk(),
     refusedWrites: crew.count('run.lost'),
     leasesLost: crew.count('run.lease_lost'),
     outcomesSentAgain: crew.count('finalize.waiting'),
     queueClosings: keeper.closings(),
+    /** How long runs were seen waiting beside a worker with room, in milliseconds, longest first. */
     waits: liveness.waits(),
     looks: liveness.looks(),
+    /** From the last fault until nothing was left to be done; null: it never was. */
     quietMs: quiet.ms,
   };
 }
 
 /** An experiment in which less happened than was planned shows less than it says. */
-function checkFaults(plan: Plan, { carriedOut }: Faults, crew: Crew): string[] {
+function checkFaults(plan: Plan, { carriedOut }: ReturnType<typeof startFaults>, crew: Crew): string[] {
   const alarms = crew.alarms.map(line => `a worker logged ${line}`);
   if (crew.count('job.unknown') === 0)
     alarms.push('no worker of older code has claimed a run of a newer job');

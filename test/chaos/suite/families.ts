@@ -12,16 +12,6 @@ export interface Family {
   readonly ifParentFails: After['ifParentFails'];
 }
 
-/** What became of families. */
-export interface FamilyCounts {
-  /** Whose child has begun. */
-  readonly begun: number;
-  /** Of these, after a parent that did not succeed. */
-  readonly despite: number;
-  /** Whose child was cancelled because of a parent. */
-  readonly cancelled: number;
-}
-
 const BY_PARENT = /^parent .*\(run \d+\) (?:is|was) /;
 
 /**
@@ -33,8 +23,9 @@ export function checkFamilies(
   events: readonly HistoryEvent[],
   families: readonly Family[],
   continued: ReadonlySet<number>,
-): { readonly wrong: readonly string[]; readonly counts: FamilyCounts } {
+) {
   const wrong: string[] = [];
+  /** Whose child has begun; of these, after a parent that did not succeed; whose child was cancelled because of a parent. */
   const counts = { begun: 0, despite: 0, cancelled: 0 };
   const familyOf = new Map(families.map(family => [family.child, family]));
   /** How each has last ended. */

@@ -1,33 +1,23 @@
 // Carries out a plan of faults.
 // In: the plan; the workers, the server and the proxies that it is done to. Out: how many of each kind were carried out.
 import { random } from '../../model/schedule/random.js';
-import type { OwnServer } from '../servers.js';
-import type { TcpProxy } from '../tcp-proxy.js';
+import { leap } from '../history.js';
+import { sleep } from './loop.js';
 import type { Pace } from './pace.js';
-import { countKinds, type Fault, type FaultKind, type Plan, type Side } from './plan.js';
-import { sleep } from './sleep.js';
-import { REPLY_TO } from './statements.js';
+import { countKinds, type Fault, type Plan } from './plan.js';
+import type { Stage } from './stage.js';
+import { FAREWELL, REPLY_TO } from './statements.js';
 import type { Crew } from './workers.js';
 
-export interface Victims {
+export interface Victims extends Pick<Stage, 'server' | 'proxies' | 'query' | 'driver'> {
   readonly crew: Crew;
-  readonly server: OwnServer;
-  readonly proxies: Readonly<Record<Side, TcpProxy>>;
-}
-
-export interface Faults {
-  readonly carriedOut: Readonly<Record<FaultKind, number>>;
-  /** When the last one was under way, by `performance.now()`. */
-  readonly lastAt: () => number;
-  /** Resolves when the last one is over. */
-  readonly done: Promise<void>;
 }
 
 /** A reply to a statement that nobody sends for so long: then the next reply of any kind is lost. */
 const REPLY_WITHIN_MS = 2000;
 
 /** Begins to carry out the plan. */
-export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: AbortSignal): Faults {
+export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: AbortSignal) {
   const carriedOut = countKinds([]);
   const underWay: Promise<void>[] = [];
   let lastAt = performance.now();
@@ -65,7 +55,14 @@ export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: Ab
     await Promise.all(underWay);
     if (failure !== null) throw failure.error;
   };
-  return { carriedOut, lastAt: () => (going > 0 ? performance.now() : lastAt), done: live() };
+  return {
+    /** How many of each kind. */
+    carriedOut,
+    /** When the last one was under way, by `performance.now()`. */
+    lastAt: () => (going > 0 ? performance.now() : lastAt),
+    /** Resolves when the last one is over. */
+    done: live(),
+  };
 }
 
 const queueOf = (fault: Fault) => {
@@ -74,7 +71,11 @@ const queueOf = (fault: Fault) => {
 };
 
 async function bringAbout(fault: Fault, victims: Victims, signal: AbortSignal): Promise<void> {
-  const { crew, server, proxies } = victims;
+  const { crew, server, proxies, query, driver } = victims;
+  /** Somebody has a connection open again, and the server is there again, sooner or later. */
+  const untilDone = async (work: () => Promise<unknown>) => {
+    while (!signal.aborted && !(await work().catch(() => false))) await sleep(20, signal);
+  };
   switch (fault.kind) {
     case 'kill':
       crew.kill(await crew.find(fault.target, signal));
@@ -100,10 +101,18 @@ async function bringAbout(fault: Fault, victims: Victims, signal: AbortSignal): 
     }
     case 'cut': {
       const lots = random(fault.salt);
-      // Somebody has a connection open again, sooner or later.
-      while (proxies[fault.side].cut(() => lots.chance(fault.share)) === 0 && !signal.aborted)
-        await sleep(20, signal);
+      return await untilDone(async () => proxies[fault.side].cut(() => lots.chance(fault.share)) > 0);
     }
+    case 'drain':
+      crew.drain(await crew.find(fault.target, signal));
+      return;
+    case 'farewell':
+      return await untilDone(async () => (await query(FAREWELL, [fault.share])).length > 0);
+    case 'suicide':
+      crew.mayKillThemselves();
+      return await untilDone(() => driver.enqueue('suicide'));
+    case 'leap':
+      return await untilDone(() => leap(query, fault.seconds).then(() => true));
   }
 }
 

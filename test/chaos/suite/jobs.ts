@@ -6,22 +6,22 @@ import {
   type BatchRun,
   Dead,
   defineJob,
-  type HandOff,
   type JobContext,
   typeOnly,
 } from '../../../src/index.js';
 import { lot } from '../lot.js';
-import { waitJobs } from '../wait-jobs.js';
+import { effectOnce, sharedJobs } from '../shared-jobs.js';
 import { HANDOFF_LEASE_MS, type JobName, KEY_LIMIT, RETRY } from './load.js';
 
 interface Tables {
-  once_effects: { key: string };
   transaction_effects: { run_id: string };
   step_values: { run_id: string; value: number };
-  messages: { run_id: string; fence: number; attempt: number };
   packed_effects: { run_id: string; fence: number; size: number };
   wait_notes: { run_id: string; wait: string; saw: string };
 }
+
+/** How often an attempt fails within its effect. */
+const FAILING = 0.1;
 
 const pause = (ctx: JobContext) =>
   new Promise(resolve =>
@@ -31,25 +31,6 @@ const pause = (ctx: JobContext) =>
 async function work(ctx: JobContext, failing = 0.1): Promise<void> {
   await pause(ctx);
   if (lot(ctx, 3) < failing) throw new Error(`attempt ${ctx.attempt} fails by lot`);
-}
-
-/** Over a second connection, which a small pool refuses. */
-async function lookBeside(ctx: JobContext): Promise<void> {
-  const look = ctx.db.withTables<Tables>().selectFrom('once_effects').select('key').limit(1).execute();
-  await look.catch((error: { code?: unknown }) => {
-    if (error.code !== 'TOCK_NESTED_CONNECTION') throw error;
-  });
-}
-
-/** One row under a key, ever; before it, within it and after it the attempt may fail. */
-async function effectOnce(ctx: JobContext): Promise<void> {
-  const key = `effect:${ctx.runId}`;
-  await ctx.once(key, async trx => {
-    await trx.withTables<Tables>().insertInto('once_effects').values({ key }).execute();
-    await lookBeside(ctx);
-    if (lot(ctx, 4) < 0.1) throw new Error('within the work');
-    return ctx.attempt;
-  });
 }
 
 /** A run of a batch, as the other handlers are given theirs. */
@@ -93,15 +74,6 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     run: ctx => new Promise(resolve => setTimeout(resolve, 1500 + lot(ctx, 7) * 2000)),
   }),
   failing: defineJob({ name: 'failing', retry: RETRY, run: ctx => work(ctx, 0.4) }),
-  once: defineJob({
-    name: 'once',
-    retry: RETRY,
-    async run(ctx) {
-      await work(ctx);
-      await effectOnce(ctx);
-      await work(ctx);
-    },
-  }),
   step: defineJob({
     name: 'step',
     retry: RETRY,
@@ -116,23 +88,6 @@ const all: Readonly<Record<JobName, AnyJob>> = {
         .execute();
       await work(ctx, 0.3);
       return value;
-    },
-  }),
-  transaction: defineJob({
-    name: 'transaction',
-    retry: RETRY,
-    async run(ctx) {
-      await pause(ctx);
-      return await ctx.transaction(async trx => {
-        await trx
-          .withTables<Tables>()
-          .insertInto('transaction_effects')
-          .values({ run_id: ctx.runId })
-          .execute();
-        if (lot(ctx, 5) < 0.2) throw new Error('within the transaction');
-        if (lot(ctx, 6) < 0.3) await pause(ctx);
-        return ctx.attempt;
-      });
     },
   }),
   // The effects and the success of all of its runs but those that fail by lot are one transaction.
@@ -185,31 +140,16 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     },
   }),
   narrow: defineJob({ name: 'narrow', retry: RETRY, queue: 'narrow', run: ctx => work(ctx) }),
-  // The message may be answered before the run is handed off, or though it never is.
-  handed: defineJob({
-    name: 'handed',
-    retry: RETRY,
-    async run(ctx): Promise<HandOff> {
-      const { runId, fence, attempt } = ctx;
-      await ctx.db
-        .withTables<Tables>()
-        .insertInto('messages')
-        .values({ run_id: runId, fence, attempt })
-        .execute();
-      await work(ctx);
-      return ctx.handOff({ lease: HANDOFF_LEASE_MS });
-    },
-  }),
   isolated: defineJob({
     name: 'isolated',
     retry: RETRY,
     isolate: true,
     async run(ctx) {
-      await effectOnce(ctx);
+      await effectOnce(ctx, FAILING);
       await work(ctx);
     },
   }),
-  ...waitJobs(RETRY, ctx => work(ctx)),
+  ...sharedJobs({ retry: RETRY, pause, work, failing: FAILING, handOffLease: HANDOFF_LEASE_MS }),
   // Its group waits for its children too.
   adds: defineJob({
     name: 'adds',

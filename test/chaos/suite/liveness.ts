@@ -5,7 +5,7 @@
 // blocked or not. It waits for nothing but a worker. Its wait is counted look by look, each of which counts for a
 // bounded time: on a machine that stands still, nobody waits.
 import { NEWER_JOBS } from './load.js';
-import { sleep } from './sleep.js';
+import { startLoop } from './loop.js';
 import type { Query } from './stage.js';
 import { READY, type ReadyRow } from './statements.js';
 import { type Crew, hasOlderCode, listens } from './workers.js';
@@ -24,15 +24,6 @@ const LOOK_EVERY_MS = 100;
 /** The most that one look counts. */
 const LOOK_COUNTS_MS = 250;
 
-export interface Liveness {
-  /** Stops looking. */
-  readonly stop: () => Promise<void>;
-  readonly wrong: readonly string[];
-  /** How long each run was seen waiting, in milliseconds, longest first. */
-  readonly waits: () => readonly number[];
-  readonly looks: () => number;
-}
-
 interface Wait {
   /** Beside a worker that listens, and beside one that polls. */
   woken: number;
@@ -42,12 +33,11 @@ interface Wait {
 /** @param faultAt when the last fault was under way, by `performance.now()` */
 export function watchLiveness(options: {
   readonly query: Query;
-  readonly crew: Pick<Crew, 'fit'>;
+  readonly crew: Crew;
   readonly faultAt: () => number;
   readonly signal: AbortSignal;
-}): Liveness {
+}) {
   const { query, crew, faultAt, signal } = options;
-  const over = new AbortController();
   const waiting = new Map<string, Wait>();
   const ended: number[] = [];
   const wrong = new Map<string, string>();
@@ -95,22 +85,16 @@ export function watchLiveness(options: {
       ended.push(Math.max(wait.woken, wait.polled));
     }
   };
-  const live = async () => {
-    while (!signal.aborted && !over.signal.aborted) {
-      // The server may be away.
-      await look().catch(() => waiting.clear());
-      await sleep(LOOK_EVERY_MS, AbortSignal.any([signal, over.signal]));
-    }
-  };
-  const lived = live();
+  const loop = startLoop(
+    signal,
+    () => LOOK_EVERY_MS,
+    // The server may be away.
+    () => look().catch(() => waiting.clear()),
+  );
   return {
-    async stop() {
-      over.abort();
-      await lived;
-    },
-    get wrong() {
-      return [...wrong.values()];
-    },
+    stop: loop.stop,
+    wrong: () => [...wrong.values()],
+    /** How long each run was seen waiting, in milliseconds, longest first. */
     waits: () =>
       [...ended, ...[...waiting.values()].map(each => Math.max(each.woken, each.polled))].toSorted(
         (a, b) => b - a,

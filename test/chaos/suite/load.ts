@@ -6,9 +6,9 @@ import type { Expectations } from '../history-check.js';
 
 /** Jobs, and out of how many hundred orders each is asked for. The others come by a schedule or follow from another. */
 export const JOBS = {
-  plain: 5,
-  slow: 5,
-  failing: 6,
+  plain: 4,
+  slow: 4,
+  failing: 4,
   once: 9,
   step: 8,
   transaction: 9,
@@ -18,6 +18,7 @@ export const JOBS = {
   shared: 11,
   narrow: 8,
   handed: 6,
+  fair: 4,
   doomed: 3,
   isolated: 1,
   sleeps: 3,
@@ -28,6 +29,7 @@ export const JOBS = {
   adds: 0,
   mortal: 0,
   heir: 0,
+  suicide: 0,
   mourner: 0,
   secondly: 0,
   fourths: 0,
@@ -65,14 +67,17 @@ export const LIMITS: Readonly<Record<string, number>> = {
   'job:limited/*': KEY_LIMIT,
   'job:shared/*': 1,
   'queue:narrow': QUEUE_LIMIT,
+  '~default/fair/*': 1,
 };
+/** As the job `fair` says. */
+export const RATES = [{ prefix: '~default/fair/', stepMs: 500, burst: 2 }];
 
 export const EXPECTED: Expectations = {
   periods: { secondly: 1000, seconds: 1000, thirds: 3000, fourths: 4000 },
   backoffs: Object.fromEntries(
     Object.keys(JOBS).flatMap(job =>
-      // Its failures are said by the other side, and written later.
-      job === 'handed' ? [] : [[job, () => RETRY_BOUNDS]],
+      // Its failures are said by the other side, and written later; or its key is closed.
+      job === 'handed' || job === 'fair' ? [] : [[job, () => RETRY_BOUNDS]],
     ),
   ),
   transactional: ['transaction', 'batched'],

@@ -1,55 +1,34 @@
 // What the command line says.
 // In: the arguments. Out: options, checked; or what is wrong with them and what is allowed.
-import path from 'node:path';
-import { parseArgs } from 'node:util';
-
-export interface SuiteOptions {
-  readonly runs: number;
-  readonly kills: number;
-  readonly stops: number;
-  readonly restarts: number;
-  readonly cuts: number;
-  readonly seed: number;
-  /** The built Tock that is put to the test: its tick.js, cli.js and index.js. Null: the project's own. */
-  readonly dist: string | null;
-  readonly planOnly: boolean;
-  readonly json: string | null;
-  readonly help: boolean;
-}
+import { parse, wholeNumber } from './command.js';
 
 interface Count {
-  readonly least: number;
-  readonly most: number;
   readonly byDefault: number | null;
   readonly meaning: string;
 }
 
 /** The numbers that the command takes. */
 const COUNTS = {
-  runs: { least: 1, most: 1_000_000, byDefault: 2000, meaning: 'runs that clients enqueue' },
-  kills: { least: 0, most: 10_000, byDefault: 15, meaning: 'kill -9 of a worker' },
-  stops: {
-    least: 0,
-    most: 10_000,
-    byDefault: 6,
-    meaning: 'SIGSTOP of a worker until its leases are over, then SIGCONT',
-  },
-  restarts: { least: 0, most: 1000, byDefault: 2, meaning: 'pg_ctl -m immediate, and a start of the server' },
-  cuts: {
-    least: 0,
-    most: 10_000,
-    byDefault: 8,
-    meaning: 'lost replies and cut connections, of workers and clients',
-  },
-  seed: {
-    least: 0,
-    most: 2 ** 32 - 1,
-    byDefault: null,
-    meaning: 'gives the plan of faults (default: a random one, which is printed)',
-  },
+  runs: { byDefault: 2000, meaning: 'runs that clients enqueue' },
+  kills: { byDefault: 15, meaning: 'kill -9 of a worker' },
+  stops: { byDefault: 6, meaning: 'SIGSTOP of a worker until its leases are over, then SIGCONT' },
+  restarts: { byDefault: 2, meaning: 'pg_ctl -m immediate, and a start of the server' },
+  cuts: { byDefault: 8, meaning: 'lost replies and cut connections, of workers and clients' },
+  drains: { byDefault: 0, meaning: 'SIGTERM of a worker' },
+  farewells: { byDefault: 0, meaning: 'pg_terminate_backend, of workers and clients' },
+  suicides: { byDefault: 0, meaning: 'runs that kill their own process, each time' },
+  leaps: { byDefault: 0, meaning: "leaps of the database's clock, which is hours behind the host's then" },
+  seed: { byDefault: null, meaning: 'gives the plan of faults (default: a random one, which is printed)' },
 } as const satisfies Record<string, Count>;
 type CountName = keyof typeof COUNTS;
 const NAMES = Object.keys(COUNTS) as CountName[];
+
+export interface SuiteOptions extends Readonly<Record<CountName, number>> {
+  /** The built Tock that is put to the test: its tick.js, cli.js and index.js. Null: the project's own. */
+  readonly dist: string | null;
+  readonly plan: boolean;
+  readonly help: boolean;
+}
 
 const column = (text: string) => `  ${text}`.padEnd(18);
 const countLine = (name: CountName) => {
@@ -66,65 +45,33 @@ quiet, and every change that the database has recorded is checked.
 Options:
 ${NAMES.map(countLine).join('\n')}
 ${column('--plan')}print the plan of faults, and carry out nothing
-${column('--json FILE')}write the figures to a file too
 ${column('--dist DIR')}test the build in this folder (default: dist/, built anew)
 ${column('-h, --help')}this text
 
 Examples:
   npm run chaos                                  about a minute
   npm run chaos -- --seed 7 --plan               what would be done to it
-  npm run chaos -- --runs 20000 --kills 200 --stops 60 --restarts 10 --cuts 60 --seed 1 --json figures.json
+  npm run chaos -- --runs 20000 --kills 200 --stops 60 --restarts 10 --cuts 60 --seed 1
 
 Exit codes: 0 all holds, 1 something is wrong, 2 usage, 130 after Ctrl-C.`;
 
-export class UsageError extends Error {}
-
 /** Reads the arguments. @throws UsageError */
 export function readOptions(argv: readonly string[]): SuiteOptions {
-  const values = parse(argv);
-  const count = (name: CountName): number => {
-    const { least, most, byDefault } = COUNTS[name];
-    const text = values[name];
-    if (text === undefined) return byDefault ?? Math.floor(Math.random() * 2 ** 31);
-    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (number >= least && number <= most) return number;
-    throw new UsageError(`--${name} is "${text}"; it must be a whole number from ${least} to ${most}`);
-  };
-  if (values.json === '') throw new UsageError('--json is empty; it must name a file to write');
+  const { dist, plan, help, ...counts } = parse(argv, [...NAMES, 'dist'], ['plan', 'help']);
+  const count = (name: CountName) =>
+    counts[name] === undefined
+      ? (COUNTS[name].byDefault ?? Math.floor(Math.random() * 2 ** 31))
+      : wholeNumber(name, counts[name], name === 'runs' ? 1 : 0, name === 'seed' ? 2 ** 32 - 1 : 1_000_000);
   return {
-    runs: count('runs'),
-    kills: count('kills'),
-    stops: count('stops'),
-    restarts: count('restarts'),
-    cuts: count('cuts'),
-    seed: count('seed'),
-    dist: values.dist === undefined ? null : path.resolve(values.dist),
-    planOnly: values.plan === true,
-    json: values.json === undefined ? null : path.resolve(values.json),
-    help: values.help === true,
+    ...(Object.fromEntries(NAMES.map(name => [name, count(name)])) as Record<CountName, number>),
+    dist: dist ?? null,
+    plan: plan !== undefined,
+    help: help !== undefined,
   };
 }
 
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      options: {
-        runs: { type: 'string' },
-        kills: { type: 'string' },
-        stops: { type: 'string' },
-        restarts: { type: 'string' },
-        cuts: { type: 'string' },
-        seed: { type: 'string' },
-        json: { type: 'string' },
-        dist: { type: 'string' },
-        plan: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    }).values;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split('. ')[0] : String(error);
-    const allowed = [...NAMES, 'json', 'dist', 'plan', 'help'].map(name => `--${name}`).join(', ');
-    throw new UsageError(`${reason}; the options are ${allowed}`);
-  }
-}
+/** The options that repeat an experiment. */
+export const countsOf = (options: SuiteOptions): string =>
+  NAMES.filter(name => options[name] !== COUNTS[name].byDefault)
+    .map(name => `--${name} ${options[name]}`)
+    .join(' ');

@@ -6,15 +6,9 @@ import type { DecisionCall } from '../history-hand-offs.js';
 import { lot } from '../lot.js';
 import { openConnections } from './connections.js';
 import { HANDOFF_LEASE_MS } from './load.js';
-import { sleep } from './sleep.js';
+import { sleep, startLoop } from './loop.js';
 import type { Query } from './stage.js';
 import * as sql from './statements.js';
-
-export interface OtherSide {
-  readonly calls: readonly DecisionCall[];
-  /** Takes no more messages, and gives up what it has not answered yet. */
-  readonly stop: () => Promise<void>;
-}
 
 interface Message {
   readonly runId: string;
@@ -35,10 +29,8 @@ export function startOtherSide(options: {
   readonly tock: Tock;
   readonly url: string;
   readonly signal: AbortSignal;
-}): OtherSide {
+}) {
   const { query, tock, url } = options;
-  const over = new AbortController();
-  const signal = AbortSignal.any([options.signal, over.signal]);
   const calls: DecisionCall[] = [];
   const connections = openConnections(url, CONNECTIONS);
   const answering = new Set<Promise<void>>();
@@ -79,26 +71,26 @@ export function startOtherSide(options: {
     const second = way === 'twice' ? [decide(message, lot(message, 15) < 0.5 ? decision : 'dead')] : [];
     await Promise.all([decide(message, decision), ...second]);
   };
-  const live = async () => {
-    while (!signal.aborted) {
-      // The server may be away.
-      const messages = await query<Message>(sql.TAKE_MESSAGES).catch(() => []);
-      for (const message of messages) {
+  const loop = startLoop(
+    options.signal,
+    () => LOOK_EVERY_MS,
+    async () => {
+      for (const message of await query<Message>(sql.TAKE_MESSAGES)) {
         const answered = answer(message).finally(() => answering.delete(answered));
         answering.add(answered);
       }
-      await sleep(LOOK_EVERY_MS, signal);
-    }
+    },
+  );
+  const { signal } = loop;
+  return {
+    calls,
+    /** Takes no more messages, and gives up what it has not answered yet. */
+    async stop() {
+      await loop.stop();
+      await Promise.all(answering);
+      await connections.close();
+    },
   };
-  const lived = live();
-  const end = async () => {
-    over.abort();
-    await lived;
-    await Promise.all(answering);
-    await connections.close();
-  };
-  let ended: Promise<void> | null = null;
-  return { calls, stop: () => (ended ??= end()) };
 }
 
 type Way = 'never' | 'late' | 'extended' | 'forged' | 'twice' | 'in time';

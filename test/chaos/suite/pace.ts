@@ -1,26 +1,16 @@
 // The time of the plan: it goes on only as far as the work does, so that on a slow machine
 // the faults do not all happen before the runs.
 // In: how much has been asked for, how much of it waits. Out: when an order or a fault is due.
-import { sleep } from './sleep.js';
+import { sleep } from './loop.js';
 
 /** So many runs may wait or be running; then the clients wait. */
 const MOST_WAITING = 200;
 const LOOK_EVERY_MS = 100;
 
-export interface Pace {
-  /** Resolves when a client may place what is due at this time of the plan. */
-  readonly order: (atMs: number, signal: AbortSignal) => Promise<void>;
-  /** Resolves when a fault is due: at its time, and not before the clients have come so far. */
-  readonly fault: (atMs: number, signal: AbortSignal) => Promise<void>;
-  /** Notes that the clients have come so far in the plan. */
-  readonly reach: (atMs: number) => void;
-  readonly note: (waiting: number) => void;
-  /** The time of the plan, at most its end. */
-  readonly now: () => number;
-}
+export type Pace = ReturnType<typeof startPace>;
 
 /** Starts the clock of a plan. */
-export function startPace(durationMs: number): Pace {
+export function startPace() {
   const startedAt = performance.now();
   let reached = 0;
   let waiting = 0;
@@ -29,20 +19,23 @@ export function startPace(durationMs: number): Pace {
     while (!isDue() && !signal.aborted) await sleep(LOOK_EVERY_MS, signal);
   };
   return {
-    async order(atMs, signal) {
+    /** Resolves when a client may place what is due at this time of the plan. */
+    async order(atMs: number, signal: AbortSignal) {
       await sleep(atMs - elapsed(), signal);
       await waitFor(() => waiting < MOST_WAITING, signal);
     },
-    async fault(atMs, signal) {
+    /** Resolves when a fault is due: at its time, and not before the clients have come so far. */
+    async fault(atMs: number, signal: AbortSignal) {
       await sleep(atMs - elapsed(), signal);
       await waitFor(() => reached >= atMs, signal);
     },
-    reach(atMs) {
+    /** Notes that the clients have come so far in the plan. */
+    reach(atMs: number) {
       reached = Math.max(reached, atMs);
     },
-    note(count) {
+    /** Notes how many runs wait. */
+    note(count: number) {
       waiting = count;
     },
-    now: () => Math.min(elapsed(), reached, durationMs),
   };
 }

@@ -4,7 +4,8 @@ import { isKnownByKey, makeOrders, WAYS } from './load.js';
 import { readOptions } from './options.js';
 import { CALM_MS, countKinds, makePlan } from './plan.js';
 
-const NUMBERS = { runs: 2000, kills: 20, stops: 6, restarts: 3, cuts: 40, seed: 7 };
+const RARE = { drains: 2, farewells: 3, suicides: 4, leaps: 5 };
+const NUMBERS = { runs: 2000, kills: 20, stops: 6, restarts: 3, cuts: 40, seed: 7, ...RARE };
 
 describe('makePlan', () => {
   it('gives the same plan for the same seed, and another for another', () => {
@@ -18,7 +19,15 @@ describe('makePlan', () => {
   it('has as many faults of each kind as are asked for, in the order of time', () => {
     const { faults, durationMs } = makePlan(NUMBERS);
     const kinds = countKinds(faults);
-    expect(kinds).toMatchObject({ kill: 20, stop: 6, restart: 3 });
+    expect(kinds).toMatchObject({
+      kill: 20,
+      stop: 6,
+      restart: 3,
+      drain: 2,
+      farewell: 3,
+      suicide: 4,
+      leap: 5,
+    });
     expect(kinds['lost reply'] + kinds.cut).toBe(40);
     const times = faults.map(each => each.atMs);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
@@ -49,20 +58,19 @@ describe('makeOrders', () => {
 
 describe('readOptions', () => {
   it('has defaults, and takes numbers', () => {
-    expect(readOptions([])).toMatchObject({ runs: 2000, kills: 15, planOnly: false, json: null, dist: null });
+    expect(readOptions([])).toMatchObject({ runs: 2000, kills: 15, plan: false, dist: null });
     expect(readOptions(['--runs', '5', '--seed=9', '--plan'])).toMatchObject({
       runs: 5,
       seed: 9,
-      planOnly: true,
+      plan: true,
     });
   });
 
   it.each([
     [['--runs', '0'], '--runs is "0"; it must be a whole number from 1 to 1000000'],
-    [['--kills', '1.5'], '--kills is "1.5"; it must be a whole number from 0 to 10000'],
-    [['--cuts', ''], '--cuts is ""; it must be a whole number from 0 to 10000'],
+    [['--kills', '1.5'], '--kills is "1.5"; it must be a whole number from 0 to 1000000'],
+    [['--cuts', ''], '--cuts is ""; it must be a whole number from 0 to 1000000'],
     [['--seed', '4294967296'], '--seed is "4294967296"; it must be a whole number from 0 to 4294967295'],
-    [['--json', ''], '--json is empty; it must name a file to write'],
     [['--frob'], "Unknown option '--frob'; the options are --runs, --kills,"],
     [['now'], "Unexpected argument 'now'"],
   ])('refuses %j and says what is allowed', (argv, message) => {

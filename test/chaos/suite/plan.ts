@@ -8,8 +8,8 @@ import type { SuiteOptions } from './options.js';
 export const LEASE_MS = 3000;
 
 /** Whom a fault is meant for: one of the daemons, or a tick. Where that one is not there, another worker. */
-export type Target = 'daemon 1' | 'daemon 2' | 'daemon 3' | 'tick';
-const TARGETS: readonly Target[] = ['daemon 1', 'daemon 2', 'daemon 3', 'tick'];
+const TARGETS = ['daemon 1', 'daemon 2', 'daemon 3', 'tick'] as const;
+export type Target = (typeof TARGETS)[number];
 
 /** Statements whose reply is lost; `any`: whatever is sent next. */
 export const REPLIES = {
@@ -19,18 +19,20 @@ export const REPLIES = {
 export type Reply = (typeof REPLIES)['workers' | 'clients'][number];
 export type Side = keyof typeof REPLIES;
 
-export type Fault =
-  | { readonly atMs: number; readonly kind: 'kill'; readonly target: Target }
-  | { readonly atMs: number; readonly kind: 'stop'; readonly target: Target; readonly forMs: number }
-  | { readonly atMs: number; readonly kind: 'restart'; readonly downMs: number }
-  | { readonly atMs: number; readonly kind: 'lost reply'; readonly side: Side; readonly reply: Reply }
-  | {
-      readonly atMs: number;
-      readonly kind: 'cut';
-      readonly side: Side;
-      readonly share: number;
-      readonly salt: number;
-    };
+interface Faults {
+  readonly kill: { readonly target: Target };
+  readonly stop: { readonly target: Target; readonly forMs: number };
+  readonly restart: { readonly downMs: number };
+  readonly 'lost reply': { readonly side: Side; readonly reply: Reply };
+  readonly cut: { readonly side: Side; readonly share: number; readonly salt: number };
+  readonly drain: { readonly target: Target };
+  readonly farewell: { readonly share: number };
+  readonly suicide: object;
+  readonly leap: { readonly seconds: number };
+}
+export type Fault = {
+  [Kind in keyof Faults]: { readonly atMs: number; readonly kind: Kind } & Faults[Kind];
+}[keyof Faults];
 export type FaultKind = Fault['kind'];
 
 /** At the end of the plan no fault happens: then it is seen whether whatever could start does start. */
@@ -44,33 +46,41 @@ export interface Plan {
   readonly hash: string;
 }
 
-type Numbers = Pick<SuiteOptions, 'seed' | 'runs' | 'kills' | 'stops' | 'restarts' | 'cuts'>;
+type Numbers = Omit<SuiteOptions, 'dist' | 'plan' | 'help'>;
 
 /** Makes the plan. Faults of a kind are spread evenly, each at a moment by lot within its share of the time. */
-export function makePlan({ seed, runs, kills, stops, restarts, cuts }: Numbers): Plan {
+export function makePlan(numbers: Numbers): Plan {
+  const { seed, runs, kills, stops, restarts, cuts, drains, farewells, suicides, leaps } = numbers;
   // A worker needs time to do something between two blows, and a server to be up more than it is down.
-  const faultsMs = Math.max(10_000, runs * 25, kills * 2500, stops * 4000, restarts * 8000, cuts * 1000);
+  const faultsMs = Math.max(
+    10_000,
+    runs * 25,
+    (kills + drains + suicides) * 2500,
+    stops * 4000,
+    (restarts + leaps) * 8000,
+    (cuts + farewells) * 1000,
+  );
   const lots = random(seed);
-  const spread = <F extends Fault>(count: number, make: (atMs: number) => F): F[] =>
+  const spread = (count: number, make: (atMs: number) => Fault): Fault[] =>
     Array.from({ length: count }, (_, index) =>
       make(Math.round(((index + lots.below(1000) / 1000) / count) * faultsMs)),
     );
-  const faults: Fault[] = [
-    ...spread(kills, atMs => ({ atMs, kind: 'kill', target: lots.pick(TARGETS) }) as const),
-    ...spread(
-      stops,
-      atMs =>
-        ({
-          atMs,
-          kind: 'stop',
-          target: lots.pick(TARGETS),
-          forMs: LEASE_MS + 500 + lots.below(6000),
-        }) as const,
-    ),
-    ...spread(restarts, atMs => ({ atMs, kind: 'restart', downMs: lots.below(1500) }) as const),
+  const worker = () => lots.pick(TARGETS);
+  const faults = [
+    ...spread(kills, atMs => ({ atMs, kind: 'kill', target: worker() })),
+    ...spread(stops, atMs => ({
+      atMs,
+      kind: 'stop',
+      target: worker(),
+      forMs: LEASE_MS + 500 + lots.below(6000),
+    })),
+    ...spread(restarts, atMs => ({ atMs, kind: 'restart', downMs: lots.below(1500) })),
     ...spread(cuts, atMs => makeCut(atMs, lots)),
-  ];
-  faults.sort((a, b) => a.atMs - b.atMs);
+    ...spread(drains, atMs => ({ atMs, kind: 'drain', target: worker() })),
+    ...spread(farewells, atMs => ({ atMs, kind: 'farewell', share: lots.pick([0.3, 0.3, 1]) })),
+    ...spread(suicides, atMs => ({ atMs, kind: 'suicide' })),
+    ...spread(leaps, atMs => ({ atMs, kind: 'leap', seconds: lots.pick([1, 3, 30 + lots.below(90)]) })),
+  ].sort((a, b) => a.atMs - b.atMs);
   const hash = createHash('sha256').update(JSON.stringify(faults)).digest('hex').slice(0, 12);
   return { durationMs: faultsMs + CALM_MS, faults, hash };
 }
@@ -82,26 +92,27 @@ function makeCut(atMs: number, lots: Random): Fault {
   return { atMs, kind: 'lost reply', side, reply: lots.pick<Reply>(REPLIES[side]) };
 }
 
+/** For people. */
+export const KINDS: Readonly<Record<FaultKind, string>> = {
+  kill: 'kill -9 of a worker',
+  stop: 'SIGSTOP past the lease, then SIGCONT',
+  restart: 'pg_ctl -m immediate, then start',
+  'lost reply': 'replies lost',
+  cut: 'connections cut',
+  drain: 'SIGTERM of a worker',
+  farewell: 'pg_terminate_backend',
+  suicide: 'runs that kill their process',
+  leap: 'leaps of the clock',
+};
+
 /** How many faults of each kind. */
 export function countKinds(faults: readonly Fault[]): Record<FaultKind, number> {
-  const counts = { kill: 0, stop: 0, restart: 0, 'lost reply': 0, cut: 0 };
-  for (const { kind } of faults) counts[kind]++;
-  return counts;
+  const count = (kind: string) => faults.filter(each => each.kind === kind).length;
+  return Object.fromEntries(Object.keys(KINDS).map(kind => [kind, count(kind)])) as Record<FaultKind, number>;
 }
 
 /** One fault as a line for people. */
-export function faultLine(fault: Fault): string {
-  const at = `${(fault.atMs / 1000).toFixed(2).padStart(8)} s  ${fault.kind.padEnd(11)}`;
-  switch (fault.kind) {
-    case 'kill':
-      return `${at}${fault.target}`;
-    case 'stop':
-      return `${at}${fault.target}, for ${fault.forMs} ms`;
-    case 'restart':
-      return `${at}the server, down for ${fault.downMs} ms and its recovery`;
-    case 'lost reply':
-      return `${at}to ${fault.reply} of the ${fault.side}`;
-    case 'cut':
-      return `${at}${Math.round(fault.share * 100)} % of the connections of the ${fault.side}`;
-  }
+export function faultLine({ atMs, kind, ...how }: Fault): string {
+  const details = Object.entries(how).map(([name, value]) => `${name} ${value}`);
+  return `${(atMs / 1000).toFixed(2).padStart(8)} s  ${kind.padEnd(11)}${details.join(', ')}`;
 }

@@ -3,21 +3,15 @@
 import type { Tock } from '../../../src/tock/types.js';
 import { random } from '../../model/schedule/random.js';
 import { SHUT_QUEUE } from './load.js';
-import { sleep } from './sleep.js';
+import { sleep, startLoop } from './loop.js';
 
 /** Longer closed than open, so that its runs wait in front of those of open queues. */
 const OPEN_MS = 700;
 const CLOSED_MS = 4000;
 
-export interface QueueKeeper {
-  readonly closings: () => number;
-  /** Opens the queue, and ends. */
-  readonly stop: () => Promise<void>;
-}
-
-export function keepQueue(tock: Tock, seed: number, signal: AbortSignal): QueueKeeper {
+export function keepQueue(tock: Tock, seed: number, signal: AbortSignal) {
   const lots = random(seed ^ 0x3c6ef372);
-  const over = new AbortController();
+  let isOpen = true;
   let closings = 0;
   const closes = [
     () => tock.queues.pause(SHUT_QUEUE, { note: 'by lot' }),
@@ -29,36 +23,27 @@ export function keepQueue(tock: Tock, seed: number, signal: AbortSignal): QueueK
     await tock.queues.resume(SHUT_QUEUE);
     await tock.queues.set(SHUT_QUEUE, { concurrency: null, rate: null });
   };
-  const live = async () => {
-    for (let isOpen = true; !signal.aborted && !over.signal.aborted; isOpen = !isOpen) {
-      // The server may be away. What was not done is done in a later turn.
-      if (isOpen)
-        await lots
-          .pick(closes)()
-          .then(
-            () => closings++,
-            () => undefined,
-          );
-      else await open().catch(() => undefined);
-      const ms = isOpen ? CLOSED_MS : OPEN_MS;
-      await sleep(ms / 2 + lots.below(ms), AbortSignal.any([signal, over.signal]));
-    }
+  const pauseMs = () => {
+    const ms = isOpen ? OPEN_MS : CLOSED_MS;
+    return ms / 2 + lots.below(ms);
   };
-  const lived = live();
+  const loop = startLoop(signal, pauseMs, async () => {
+    isOpen = !isOpen;
+    if (isOpen) return await open();
+    await lots.pick(closes)();
+    closings++;
+  });
   return {
     closings: () => closings,
+    /** Opens the queue, and ends. */
     async stop() {
-      over.abort();
-      await lived;
-      while (!signal.aborted) {
-        if (
-          await open().then(
-            () => true,
-            () => false,
-          )
-        )
-          return;
-        await sleep(OPEN_MS, signal);
+      await loop.stop();
+      for (isOpen = false; !isOpen && !signal.aborted; ) {
+        isOpen = await open().then(
+          () => true,
+          () => false,
+        );
+        if (!isOpen) await sleep(OPEN_MS, signal);
       }
     },
   };

@@ -11,18 +11,13 @@ import * as sql from './statements.js';
  */
 const STUCK_MS = 90_000;
 
-export interface Quiet {
-  readonly ms: number | null;
-  readonly wrong: readonly string[];
-}
-
 /** Waits until each schedule has been considered up to now, ends the schedules, and waits for the last run. */
 export async function becomeQuiet(options: {
   readonly query: Query;
   readonly tock: Tock;
   readonly signal: AbortSignal;
   readonly progress: () => Promise<void>;
-}): Promise<Quiet> {
+}): Promise<{ readonly ms: number | null; readonly wrong: readonly string[] }> {
   const { query, tock, signal, progress } = options;
   const startedAt = performance.now();
   let lastState = '';
@@ -54,16 +49,11 @@ export async function becomeQuiet(options: {
     return { ms: null, wrong: [`I13 not every schedule has been considered up to ${now}`] };
   for (const name of Object.keys(EXPECTED.periods)) await tock.schedules.pause(name);
 
-  interface Remains {
-    readonly live: number;
-    readonly slots: number;
-    readonly outbox: number;
-  }
-  const remains = async () => (await query<Remains>(sql.REMAINS))[0] ?? { live: 1, slots: 0, outbox: 0 };
-  const isEmpty = async () => {
-    const { live, slots, outbox } = await remains();
-    return live + slots + outbox === 0;
+  const remains = async () => {
+    const [row] = await query<{ live: number; slots: number; outbox: number }>(sql.REMAINS);
+    return row ?? { live: 1, slots: 0, outbox: 0 };
   };
+  const isEmpty = async () => Object.values(await remains()).every(count => count === 0);
   if (await waitFor(isEmpty)) return { ms: performance.now() - startedAt, wrong: [] };
   const { live, slots, outbox } = await remains();
   const left = await query<{ text: string }>(sql.STILL_LIVE);

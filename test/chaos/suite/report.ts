@@ -1,8 +1,8 @@
 // What people read in the end.
-// In: the plan and the result. Out: lines of text; and the same as data.
+// In: the plan and the result. Out: lines of text.
 import type { Result } from './experiment.js';
-import type { SuiteOptions } from './options.js';
-import { countKinds, faultLine, type Plan } from './plan.js';
+import { countsOf, type SuiteOptions } from './options.js';
+import { countKinds, type FaultKind, faultLine, KINDS, type Plan } from './plan.js';
 
 const INVARIANTS: Readonly<Record<string, string>> = {
   I1: 'the fences of a run only rise',
@@ -27,6 +27,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   I20: 'a wait ends only after what it is for, and counts no attempt',
   I21: 'a child is there once for its name',
   I22: 'what comes after others begins once they have ended, and runs once',
+  I23: 'no fair key starts more runs than its rate allows',
+  I24: 'no run starts while its key is closed',
   I25: 'tock prove leaves no occurrence unexplained',
   chain: 'what follows from a run is made once',
   batch: 'each run of a batch has its own fence, and its own outcome',
@@ -42,8 +44,12 @@ const row = (name: string, value: string, remark = '') =>
 export function drawReport(plan: Plan, result: Result, elapsedMs: number): string {
   const { figures, carriedOut, wrong } = result;
   const planned = countKinds(plan.faults);
-  const fault = (name: string, kind: keyof typeof planned) =>
-    row(name, number(carriedOut[kind]), carriedOut[kind] === planned[kind] ? '' : `of ${planned[kind]}`);
+  const fault = (kind: FaultKind) =>
+    row(
+      KINDS[kind],
+      number(carriedOut[kind]),
+      carriedOut[kind] === planned[kind] ? '' : `of ${planned[kind]}`,
+    );
   const statuses = Object.entries(figures.statuses).map(([status, count]) =>
     row(`  ${status}`, number(count)),
   );
@@ -59,6 +65,7 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('attempts', number(figures.attempts)),
     row('  taken back from dead or frozen workers', number(figures.reaped)),
     row('effects', number(figures.effects)),
+    row('starts of runs of fair keys', number(figures.fairStarts)),
     row('handed off', number(figures.handedOff)),
     row('  decided by the other side', number(figures.decided)),
     row('  its calls that were refused', number(figures.lateCalls)),
@@ -71,11 +78,7 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('attempts of a job with batches', number(figures.packed.attempts)),
     row('  with other runs', number(figures.packed.together), `at most ${figures.packed.most} together`),
     '',
-    fault('kill -9 of a worker', 'kill'),
-    fault('SIGSTOP past the lease, then SIGCONT', 'stop'),
-    fault('pg_ctl -m immediate, then start', 'restart'),
-    fault('replies lost', 'lost reply'),
-    fault('connections cut', 'cut'),
+    ...(Object.keys(KINDS) as FaultKind[]).map(fault),
     row('workers started', number(result.workers)),
     row('  with their output on a full disk', number(result.onFullDisk)),
     row('outcomes refused: written under an old fence', number(result.refusedWrites)),
@@ -88,7 +91,12 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('doubled outcomes', number(figures.doubledOutcomes)),
     row('doubled effects', number(figures.doubledEffects)),
     row('a shared queue closed and opened', number(result.queueClosings)),
-    ...drawWaits(result),
+    row(
+      'runs seen waiting beside a worker with room',
+      number(result.waits.length),
+      `in ${number(result.looks)} looks`,
+    ),
+    row('  the longest', result.waits[0] === undefined ? 'none' : `${Math.round(result.waits[0])} ms`),
     row('quiet after', result.quietMs === null ? 'never' : `${(result.quietMs / 1000).toFixed(1)} s`),
     row('events checked', number(figures.events), `in all ${Math.round(elapsedMs / 1000)} s`),
     '',
@@ -98,23 +106,6 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     }),
   ];
   return [...lines, ...drawWrong(wrong)].join('\n');
-}
-
-/** Upper bounds of the classes of waits, in milliseconds. */
-const WAITS_MS = [100, 250, 500, 1000, 2000, 3000, 7000, Number.POSITIVE_INFINITY];
-
-/** How long runs waited though a worker had room for them: a histogram. */
-function drawWaits({ waits, looks }: Result): string[] {
-  const classes = WAITS_MS.map(
-    (to, index) => [to, waits.filter(ms => ms <= to && ms > (WAITS_MS[index - 1] ?? -1))] as const,
-  );
-  return [
-    row('runs seen waiting beside a worker with room', number(waits.length), `in ${number(looks)} looks`),
-    ...classes
-      .filter(([, found]) => found.length > 0)
-      .map(([to, found]) => row(Number.isFinite(to) ? `  up to ${to} ms` : '  longer', number(found.length))),
-    row('  the longest', waits[0] === undefined ? 'none' : `${Math.round(waits[0])} ms`),
-  ];
 }
 
 const ofInvariant = (wrong: readonly string[], name: string) =>
@@ -141,24 +132,6 @@ export function drawPlan(options: SuiteOptions, plan: Plan): string {
 }
 
 /** The seed and the hash of the plan, and the command that repeats it. */
-export function planLine(options: SuiteOptions, plan: Plan): string {
-  const { runs, kills, stops, restarts, cuts, seed } = options;
-  return (
-    `seed ${seed}, plan ${plan.hash}: ${plan.faults.length} faults in ${Math.round(plan.durationMs / 1000)} s; repeat with\n` +
-    `  npm run chaos -- --runs ${runs} --kills ${kills} --stops ${stops} --restarts ${restarts} --cuts ${cuts} --seed ${seed}`
-  );
-}
-
-/** The same as data. */
-export function asData(options: SuiteOptions, plan: Plan, result: Result, elapsedMs: number) {
-  const { runs, kills, stops, restarts, cuts, seed } = options;
-  return {
-    options: { runs, kills, stops, restarts, cuts, seed },
-    plan: { hash: plan.hash, faults: countKinds(plan.faults), durationMs: plan.durationMs },
-    elapsedMs: Math.round(elapsedMs),
-    ...result,
-    invariants: Object.fromEntries(
-      Object.keys(INVARIANTS).map(name => [name, ofInvariant(result.wrong, name).length === 0]),
-    ),
-  };
-}
+export const planLine = (options: SuiteOptions, { hash, faults, durationMs }: Plan): string =>
+  `seed ${options.seed}, plan ${hash}: ${faults.length} faults in ${Math.round(durationMs / 1000)} s; repeat with\n` +
+  `  npm run chaos -- ${countsOf(options)}`;

@@ -13,6 +13,10 @@ export const REPLY_TO: Readonly<Record<Reply, string | null>> = {
   any: null,
 };
 
+/** Ends a share of the connections of workers and clients. */
+export const FAREWELL = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+  and application_name ~ '^(daemon|tick|client|other|newsagent)' and random() < $1`;
+
 /** The handlers' own tables, without keys: what is there twice is to be seen. */
 export const TABLES = [
   'create table public.once_effects (key text)',
@@ -40,17 +44,16 @@ export const FINISHED_COUNT = 'select count(*)::int as count from tock.job_runs_
 export const REMAINS = `select (select count(*) from tock.job_runs_live)::int as live,
   (select count(*) from tock.job_slots)::int as slots, (select count(*) from tock.job_outbox)::int as outbox`;
 /**
- * Older code that takes back a run whose job it does not know lets it wait by the default backoff: 10 s, 20 s, 40 s …
- * A run that waits for an event or for others is due at the end of time.
+ * Soon enough to wait for it. Older code that takes back a run whose job it does not know lets it wait by the default
+ * backoff: 10 s, 20 s, 40 s … A run that waits for an event or for others is due at the end of time.
  */
-/** Soon enough to wait for it: a run that is taken back again and again is due later each time. */
 export const IS_ANY_LATER = `select exists (select from tock.job_runs_live where status in ('queued', 'failed') and run_at > tock.now()
     and run_at < tock.now() + interval '30 seconds') as yes`;
 export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || ', due at ' || run_at || coalesce(', blocked on ' || blocked_on, '')
     || coalesce(', and holds ' || (select string_agg(s.concurrency_key, ' and ') from tock.job_slots s where s.run_id = r.id), '') as text
   from tock.job_runs_live r order by exists (select from tock.job_slots s where s.run_id = r.id) desc, id limit 10`;
 
-/** A run that waits for nothing but a worker, and which workers have how much room. */
+/** A run that waits for nothing but a worker, not for the turn of its key either; and which workers have how much room. */
 export interface ReadyRow {
   readonly id: string;
   readonly job: string;
@@ -69,7 +72,7 @@ select r.id::text, r.job, r.queue, coalesce('blocked on ' || r.blocked_on, 'not 
 from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue left join held h on h.key = 'queue:' || r.queue
 where r.status in ('queued', 'failed') and r.run_at <= tock.now() and exists (select from rooms where room > 0)
   and (r.blocked_on is null or r.blocked_on = any(r.slot_keys) or r.blocked_on in ('queue:' || r.queue, 'code:' || r.job))
-  and q.paused_at is null and q.rate_count is null and q.active_window is null and q.relayed_to is null
+  and not exists (select from unnest(r.slot_keys) key where key like '~%') and q.paused_at is null and q.rate_count is null and q.active_window is null and q.relayed_to is null
   and (q.concurrency is null or coalesce(h.count, 0) < q.concurrency)
   and not exists (select from unnest(r.slot_keys, r.slot_limits) s(key, slots) join held using (key) where held.count >= s.slots)`;
 

@@ -41,32 +41,7 @@ interface Member {
   isStopping: boolean;
 }
 
-export interface Crew {
-  /** Resolves to a worker that lives and is not frozen: the one that is meant, or another. */
-  readonly find: (target: Target, signal: AbortSignal) => Promise<Member>;
-  /** The daemons that live and are not frozen. */
-  readonly fit: () => readonly {
-    readonly target: Target;
-    readonly pid: number | undefined;
-    readonly startedAt: number;
-  }[];
-  readonly kill: (member: Member) => void;
-  readonly freeze: (member: Member) => void;
-  readonly thaw: (member: Member) => void;
-  /** Asks all to stop, and resolves when they have. */
-  readonly stop: () => Promise<void>;
-  /** Ends all at once. */
-  readonly destroy: () => Promise<void>;
-  /** Processes that ended as nobody had asked them to. */
-  readonly wrong: readonly string[];
-  readonly started: number;
-  /** How many of them had their output on a full disk. */
-  readonly onFullDisk: number;
-  /** How often the workers have logged an event, as far as they could. */
-  readonly count: (event: string) => number;
-  /** The lines of events that no fault explains. */
-  readonly alarms: readonly string[];
-}
+export type Crew = ReturnType<typeof startCrew>;
 
 function startOnFullDisk(...[script, env, args]: Parameters<typeof startProcess>): Running {
   const full = openSync(FULL_DISK, 'w');
@@ -91,7 +66,7 @@ export function startCrew(options: {
   readonly logLevel?: string;
   /** Called with all that a process has printed, when it has ended. */
   readonly onOutput?: (output: string) => void;
-}): Crew {
+}) {
   const members = new Set<Member>();
   const endings: Promise<unknown>[] = [];
   const events = new Map<string, number>();
@@ -100,6 +75,7 @@ export function startCrew(options: {
   let started = 0;
   let onFullDisk = 0;
   let isStopping = false;
+  let hasSuicides = false;
   const hasFullDisk = options.hasFullDisk === true && existsSync(FULL_DISK);
 
   const start = (target: Target) => {
@@ -142,7 +118,8 @@ export function startCrew(options: {
       const isAway = code === 3 && !hasBegun;
       // Asked to stop before it listens to signals, it ends by the signal.
       const hasStopped = member.isStopping && (code === 0 || (signal === 'SIGTERM' && !hasBegun));
-      const isExpected = member.isDoomed || isAway || hasStopped || (isTick && code === 0);
+      const isSuicide = hasSuicides && signal === 'SIGKILL';
+      const isExpected = member.isDoomed || isAway || hasStopped || isSuicide || (isTick && code === 0);
       if (!isExpected)
         wrong.push(
           `a ${target} ended by itself: ${signal ?? `exit code ${code}`}: ${stderr.trim().slice(-500)}`,
@@ -154,10 +131,14 @@ export function startCrew(options: {
   for (const target of DAEMONS) start(target);
   const beat = setInterval(() => start('tick'), TICK_EVERY_MS);
 
-  const isFit = (each: Member) => !each.isFrozen && !each.isDoomed;
+  const isFit = (each: Member) => !each.isFrozen && !each.isDoomed && !each.isStopping;
+  const ask = (member: Member) => {
+    member.isStopping = true;
+    member.running.child.kill('SIGTERM');
+  };
   const fit = () =>
     [...members]
-      .filter(each => isFit(each) && each.target !== 'tick' && !each.isStopping)
+      .filter(each => isFit(each) && each.target !== 'tick')
       .map(({ target, running, startedAt }) => ({ target, pid: running.child.pid, startedAt }));
   const thaw = (member: Member) => {
     member.isFrozen = false;
@@ -175,10 +156,7 @@ export function startCrew(options: {
   const stop = async () => {
     isStopping = true;
     clearInterval(beat);
-    for (const member of members) {
-      member.isStopping = true;
-      member.running.child.kill('SIGTERM');
-    }
+    for (const member of members) ask(member);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<true>(resolve => {
       timer = setTimeout(resolve, STOP_WITHIN_MS, true);
@@ -192,7 +170,8 @@ export function startCrew(options: {
     await destroy();
   };
   return {
-    async find(target, signal) {
+    /** Resolves to a worker that lives and is not frozen: the one that is meant, or another. */
+    async find(target: Target, signal: AbortSignal) {
       for (;;) {
         const fit = [...members].filter(isFit);
         const found = fit.find(each => each.target === target) ?? fit[0];
@@ -201,26 +180,34 @@ export function startCrew(options: {
         await new Promise(resolve => setTimeout(resolve, 20));
       }
     },
+    /** The daemons that live and are not frozen. */
     fit,
-    kill(member) {
+    kill(member: Member) {
       member.isDoomed = true;
       member.running.child.kill('SIGKILL');
     },
-    freeze(member) {
+    drain: ask,
+    freeze(member: Member) {
       member.isFrozen = true;
       member.running.child.kill('SIGSTOP');
     },
     thaw,
+    /** From now on who is killed by nobody else has done it himself. */
+    mayKillThemselves() {
+      hasSuicides = true;
+    },
+    /** Asks all to stop, and resolves when they have. */
     stop,
+    /** Ends all at once. */
     destroy,
+    /** Processes that ended as nobody had asked them to. */
     wrong,
-    get started() {
-      return started;
-    },
-    get onFullDisk() {
-      return onFullDisk;
-    },
-    count: event => events.get(event) ?? 0,
+    started: () => started,
+    /** How many of them had their output on a full disk. */
+    onFullDisk: () => onFullDisk,
+    /** How often the workers have logged an event, as far as they could. */
+    count: (event: string) => events.get(event) ?? 0,
+    /** The lines of events that no fault explains. */
     alarms,
   };
 }

@@ -1,13 +1,10 @@
-// The job module of the experiments with a history. Bundled by esbuild, and named in TOCK_JOBS.
+// The job module of the stories. Bundled by esbuild, and named in TOCK_JOBS.
 // What a handler does depends on its run and attempt alone, so that a seed tells the whole story.
 import { type AnyJob, defineJob, type HandOff, type JobContext, typeOnly } from '../../src/index.js';
 import { lot } from './lot.js';
-import { beget, hear, join, waitJobs } from './wait-jobs.js';
+import { beget, hear, join, sharedJobs } from './shared-jobs.js';
 
 interface Tables {
-  once_effects: { key: string };
-  transaction_effects: { run_id: string };
-  messages: { run_id: string; fence: number };
   begun: { fence: number };
   let_go: { until: number };
 }
@@ -23,6 +20,7 @@ async function mayFail(ctx: JobContext): Promise<void> {
 /** Far from the fences of the first gates. */
 const LAST_GATE = 100;
 
+const HANDOFF_LEASE_MS = 20_000;
 const retry = { maxAttempts: 5, backoff: 'fixed', base: '500ms', jitter: 0.2 } as const;
 
 const minutely = defineJob({
@@ -43,70 +41,12 @@ const sevenths = defineJob({
   retry,
   run: mayFail,
 });
-/** One effect, through the ledger; before and after it the attempt may fail. */
-const once = defineJob({
-  name: 'once',
-  retry,
-  async run(ctx) {
-    await pause(ctx);
-    await ctx.once(`effect:${ctx.runId}`, async trx => {
-      await trx
-        .withTables<Tables>()
-        .insertInto('once_effects')
-        .values({ key: `effect:${ctx.runId}` })
-        .execute();
-      if (lot(ctx, 4) < 0.3) throw new Error('within the work');
-    });
-    await mayFail(ctx);
-  },
-});
-/** Its effect and its success are one transaction. */
-const transaction = defineJob({
-  name: 'transaction',
-  retry,
-  async run(ctx) {
-    await pause(ctx);
-    return ctx.transaction(async trx => {
-      await trx
-        .withTables<Tables>()
-        .insertInto('transaction_effects')
-        .values({ run_id: ctx.runId })
-        .execute();
-      if (lot(ctx, 5) < 0.3) throw new Error('within the transaction');
-      await pause(ctx);
-      return ctx.attempt;
-    });
-  },
-});
-/** Kills its own process. */
-const suicide = defineJob({
-  name: 'suicide',
-  retry: { ...retry, maxAttempts: 2 },
-  run: () => {
-    process.kill(process.pid, 'SIGKILL');
-    return new Promise(() => undefined);
-  },
-});
-
-/** Shares the workers by its tenants, each of which has a limit and a rate, and sometimes says: not so often. */
-const fair = defineJob({
-  name: 'fair',
-  retry,
-  payload: typeOnly<{ tenant: number }>(),
-  fair: { key: '$.tenant', limit: 1 },
-  rate: { limit: 2, per: '1s', burst: 2 },
-  async run(ctx) {
-    await pause(ctx);
-    if (lot(ctx, 6) < 0.15) await ctx.closeUntil('2s');
-    await mayFail(ctx);
-  },
-});
 /** Each run closes its key for the next, and for long enough that others come meanwhile on a busy machine. */
 const closes = defineJob({
   name: 'closes',
   retry,
-  payload: typeOnly<{ tenant: number }>(),
-  fair: { key: '$.tenant' },
+  payload: typeOnly<{ key: string }>(),
+  fair: { key: '$.key' },
   run: async ctx => void (await ctx.closeUntil('10s')),
 });
 
@@ -121,20 +61,6 @@ const slow = defineJob({
     }),
 });
 
-/** Sends a message to another system, and is handed off to it; in between the attempt may fail. */
-const handed = defineJob({
-  name: 'handed',
-  retry,
-  async run(ctx): Promise<HandOff> {
-    await ctx.db
-      .withTables<Tables>()
-      .insertInto('messages')
-      .values({ run_id: ctx.runId, fence: ctx.fence })
-      .execute();
-    await mayFail(ctx);
-    return ctx.handOff({ lease: '20s' });
-  },
-});
 /** Says that the attempt has come to a gate, and waits until a story lets it go on, whatever its signal says. */
 async function gate(ctx: JobContext, at = 0): Promise<void> {
   const until = ctx.fence + at;
@@ -155,7 +81,7 @@ const handedLate = defineJob({
   retry,
   async run(ctx): Promise<HandOff> {
     await gate(ctx);
-    return ctx.handOff({ lease: '20s' });
+    return ctx.handOff({ lease: HANDOFF_LEASE_MS });
   },
 });
 /** A gate before its wait, and one between that and the end of the attempt. */
@@ -183,19 +109,18 @@ const parentLate = defineJob({
   },
 });
 
+const ways = { retry, pause, work: mayFail, failing: 0.3, handOffLease: HANDOFF_LEASE_MS };
+/** Stories wait for its first attempt, which must not fail. */
+const { handed } = sharedJobs({ ...ways, work: async ctx => void (await pause(ctx)) });
+
 export const jobs: AnyJob[] = [
   minutely,
   latest,
   sevenths,
-  once,
-  transaction,
-  suicide,
-  fair,
   closes,
   slow,
-  handed,
   handedLate,
   hearsLate,
   parentLate,
-  ...Object.values(waitJobs(retry, mayFail)),
+  ...Object.values({ ...sharedJobs(ways), handed }),
 ];
