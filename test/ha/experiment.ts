@@ -81,9 +81,9 @@ async function carryOut(setting: Setting, { folder, signal, cleanups }: Bounds) 
   });
   const otherUrl = named(cluster.url, 'other side');
   const otherSide = startOtherSide({ query, tock: client, url: otherUrl, signal });
-  cleanups.push(otherSide.stop);
+  cleanups.push(() => otherSide.stop());
   const watch = watchProgress(openQuery(named(cluster.url, 'driver'), STATEMENT_MS, cleanups), pace);
-  cleanups.push(watch.stop);
+  cleanups.push(() => watch.stop());
 
   const results: { event: EventName; text: string; stoodStillMs: number }[] = [];
   for (const event of events) {

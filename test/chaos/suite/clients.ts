@@ -189,20 +189,20 @@ async function enqueueWith(tock: Tock, client: pg.PoolClient, wanted: Wanted): P
 
 /** Clients that speak SQL, as an app in any language does. */
 function openSql(url: string) {
-  const { use, close } = openConnections(url, CLIENTS);
+  const connections = openConnections(url, CLIENTS);
   return {
     query: (text: string, values: readonly unknown[]) =>
-      use(async client => {
+      connections.use(async client => {
         const { rows } = await client.query<{ id: string }>(text, [...values]);
         return rows.map(row => row.id);
       }),
     within: (end: 'commit' | 'rollback', work: (client: pg.PoolClient) => Promise<string[]>) =>
-      use(async client => {
+      connections.use(async client => {
         await client.query('begin');
         const ids = await work(client);
         await client.query(end);
         return ids;
       }),
-    close,
+    close: () => connections.close(),
   };
 }

@@ -73,7 +73,7 @@ export function parse<Name extends string>(
     return Object.fromEntries(
       Object.entries(values).map(([name, value]) => [
         name,
-        name === 'dist' ? path.resolve(String(value)) : value === true ? '' : value,
+        name === 'dist' ? path.resolve(String(value)) : typeof value === 'boolean' ? '' : value,
       ]),
     ) as Partial<Record<Name, string>>;
   } catch (error) {

@@ -33,7 +33,7 @@ export function startLoop(
   setMaxListeners(0, signal);
   const live = async () => {
     // What is turned may need what the caller makes of this.
-    await null;
+    await Promise.resolve();
     while (!signal.aborted) {
       await turn(signal).catch(() => undefined);
       await sleep(everyMs(), signal);
