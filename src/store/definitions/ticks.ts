@@ -28,7 +28,8 @@ export const SILENCE_SECONDS = 100;
 export const lastTickOf = (tick: string): string => `greatest(${tick}.at, ${tick}.asleep_until)`;
 
 /** Over `t`: a sleep counts as a tick a minute, or who sleeps much would be missed late. */
-const SLEPT_MINUTES = `coalesce(greatest(0, extract(epoch from least(t.asleep_until, tock.now()) - t.at) / 60)::bigint, 0)`;
+const SLEPT_MINUTES = `case when t.asleep_until > t.at
+    then (extract(epoch from least(t.asleep_until, tock.now()) - t.at) / 60)::bigint else 0 end`;
 
 /**
  * Notes a tick, unless one was noted in the last half minute: then it reads one row and writes nothing.

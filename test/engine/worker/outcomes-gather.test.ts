@@ -35,15 +35,18 @@ beforeEach(() => {
   };
   const settings = { leaseMs: 60_000 };
   const { logger } = collectLines();
-  outcomes = new Outcomes({ clock, database, logger, settings, workers: new Set() } as unknown as Engine, {
-    workerId: '00000000-0000-4000-8000-000000000001',
-    queues: null,
-    room: () => 0,
-    reports: { flush: () => Promise.resolve() },
-    onWritten: () => undefined,
-    accept: () => undefined,
-    onResumed: () => undefined,
-  });
+  outcomes = new Outcomes(
+    { clock, database, logger, settings, workers: new Set(), wakeHost: () => undefined } as unknown as Engine,
+    {
+      workerId: '00000000-0000-4000-8000-000000000001',
+      queues: null,
+      room: () => 0,
+      reports: { flush: () => Promise.resolve() },
+      onWritten: () => undefined,
+      accept: () => undefined,
+      onResumed: () => undefined,
+    },
+  );
 });
 
 /** Resolves when all that follows from what has happened has been done. */

@@ -63,6 +63,7 @@ beforeEach(async () => {
     logger: log.logger,
     settings: { leaseMs: 60_000 },
     workers: new Set(),
+    wakeHost: () => undefined,
   } as unknown as Engine;
   outcomes = new Outcomes(engine, {
     workerId: WORKER,
