@@ -18,6 +18,8 @@ import { refusableStep } from './steps.js';
  * quiet.
  */
 const LOOK_MS = 10_000;
+/** And after it has asked in vain: where much is due that nobody executes, the question takes its time. */
+const ASK_AGAIN_MS = 60_000;
 /** How often it looks, while it sleeps, whether it was woken: at a file. */
 const WOKEN_MS = 1000;
 /** It wakes so long before something is due: a database that was suspended takes its time. */
@@ -131,17 +133,14 @@ class IdleDaemon implements Daemon {
       await this.awake.rest();
       this.isAwake = false;
       if (this.isStopped) return null;
-      const ms = until - this.engine.clock.now();
+      const ms = Math.max(0, Math.round(until - this.engine.clock.now()));
       await noteOwnSleep(this.options.question, ms).catch((error: unknown) =>
         logger.warn(
           { event: 'sleep.unnoted', error: String(error) },
           `others will miss this daemon, since its sleep could not be put on record: ${String(error)}`,
         ),
       );
-      logger.info(
-        { event: 'sleep.begun', ms },
-        `nothing is due: asleep for ${formatDuration(Math.max(0, Math.round(ms)))}`,
-      );
+      logger.info({ event: 'sleep.begun', ms }, `nothing is due: asleep for ${formatDuration(ms)}`);
       const why = await this.sleep(until);
       if (this.isStopped) return null;
       logger.info({ event: 'sleep.ended', why }, `awake: ${why}`);
@@ -155,14 +154,16 @@ class IdleDaemon implements Daemon {
     const over = new AbortController();
     void this.awake.ended.then(() => over.abort());
     const signal = AbortSignal.any([over.signal, this.stopping.signal]);
-    for (;;) {
-      await this.pause(LOOK_MS, signal);
+    for (let pauseMs = LOOK_MS; ; ) {
+      await this.pause(pauseMs, signal);
       if (signal.aborted) return null;
+      pauseMs = LOOK_MS;
       if (!this.isQuiet()) continue;
       const askedAt = this.engine.clock.now();
       // While the database is away, it says so itself, and waits for it.
       const ms = (await this.askSleep().catch(() => null)) ?? 0;
       if (ms > 0 && this.isQuiet()) return askedAt + ms - EARLY_MS;
+      pauseMs = ASK_AGAIN_MS;
     }
   }
 

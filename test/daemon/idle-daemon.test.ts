@@ -147,7 +147,7 @@ describe('a daemon that may sleep', () => {
     expect(events()).toEqual([]);
     await trx.query('rollback');
     trx.release();
-    await virtual.clock.advance(10_000);
+    await virtual.clock.advance(MINUTE);
     expect(events()).toEqual(['sleep.begun']);
   });
 
