@@ -53,7 +53,7 @@ export interface DaemonOptions extends Omit<StartOptions, 'idle'> {
 export interface AwakeDaemon extends Daemon {
   /** Whether work is under way that is no run: it prunes, counts or delivers. */
   isBusy(): boolean;
-  /** As `stop`, of a daemon that goes on later: nobody is told that it has stopped. */
+  /** Stops it without a note in `ticks` that it has stopped: another one of this process goes on later. */
   rest(): Promise<void>;
 }
 

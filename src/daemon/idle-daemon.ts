@@ -18,7 +18,7 @@ import { refusableStep } from './steps.js';
  * quiet.
  */
 const LOOK_MS = 10_000;
-/** And after it has asked in vain: where much is due that nobody executes, the question takes its time. */
+/** How soon it asks again after a no: where many runs are due that nobody executes, asking takes long. */
 const ASK_AGAIN_MS = 60_000;
 /** How often it looks, while it sleeps, whether it was woken: at a file. */
 const WOKEN_MS = 1000;

@@ -9,11 +9,8 @@ import { shellWord } from '../shell-word.js';
 import { keyText } from './slot.js';
 import { isAsleep, lastSeenAt } from './tick-state.js';
 
-/** Nothing claims, since what executes runs sleeps as it has announced: others have enqueued meanwhile. */
-export function waitsForSleeper(
-  what: string,
-  { at, ticks }: Pick<SchedulerStatus, 'at' | 'ticks'>,
-): Words | null {
+/** For runs that came from elsewhere while all that executes runs sleeps (`--idle`); null: nothing sleeps. */
+function waitsForSleeper(what: string, { at, ticks }: Pick<SchedulerStatus, 'at' | 'ticks'>): Words | null {
   const [first] = ticks
     .filter(tick => isAsleep(tick, at))
     .sort((a, b) => lastSeenAt(a).getTime() - lastSeenAt(b).getTime());

@@ -15,7 +15,7 @@ const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
  */
 const STALE_AFTER = '5 minutes';
 
-/** When a set was last seen; until when whoever brings it sleeps, it counts as seen. Over `registrations`. */
+/** When a set was last seen; while a host that has it sleeps, the end of the sleep. Over `registrations`. */
 const LAST_SEEN = `greatest(seen_at, (select max(t.asleep_until) from tock.ticks t
     where t.service = registrations.service and t.fingerprint = registrations.fingerprint))`;
 

@@ -168,8 +168,8 @@ export async function askWhetherIdle(
 // due.
 
 /**
- * Whether a transaction that has written to Tock's tables has not ended, one that is prepared included. What
- * it commits is due without anybody having been told. A vacuum locks indexes so, and commits nothing.
+ * Whether a transaction that has written to Tock's tables is still open, or prepared: its commit will wake
+ * nobody who sleeps by then. A vacuum takes the same lock on indexes, which are left out.
  */
 const IS_WRITTEN = statement<object, { readonly isWritten: boolean }>(
   'is-written',
