@@ -1,5 +1,5 @@
 // Tock beside graphile-worker and pg-boss: throughput, latency, memory and what idling costs. See README.md.
-// In: flags. Out: tables, bench/results/<measure>.json, docs/charts/<measure>.svg.
+// In: flags. Out: tables, bench/results/<measure>.json and .svg.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -121,11 +121,10 @@ async function main() {
 }
 
 async function keep(result, hasChart) {
-  const charts = path.join(folder, '..', 'docs', 'charts');
   const results = path.join(folder, 'results');
-  await Promise.all([charts, results].map(each => mkdir(each, { recursive: true })));
+  await mkdir(results, { recursive: true });
   await writeFile(path.join(results, `${result.name}.json`), `${JSON.stringify(result, null, 2)}\n`);
-  if (hasChart) await writeFile(path.join(charts, `${result.name}.svg`), chart(result));
+  if (hasChart) await writeFile(path.join(results, `${result.name}.svg`), chart(result));
 }
 
 function readMinutes(text) {

@@ -120,4 +120,12 @@ describe('the links between documents', () => {
     );
     expect(broken).toEqual([]);
   });
+
+  it('show every chart and picture there is', () => {
+    const texts = [...documents, 'site/home.md'].map(read).join('');
+    const shown = ['charts', 'pictures'].flatMap(folder =>
+      readdirSync(path.join(ROOT, 'docs', folder)).map(name => `${folder}/${name}`),
+    );
+    expect(shown.filter(name => !texts.includes(name))).toEqual([]);
+  });
 });
