@@ -146,7 +146,7 @@ comment on column tock.job_definitions.tags is 'Tags of its runs; of a job''s ow
 comment on column tock.job_definitions.expect_within_ms is 'Alerts expect a success this long after each occurrence; null: they expect none.';
 comment on column tock.job_definitions.max_duration_ms is 'Attempts that take longer raise an alert; null: none do.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
-comment on column tock.job_definitions.keeps_changes is 'What becomes of its runs is kept in job_changes; of a job''s own definition, of its one-off runs too. Null: not.';
+comment on column tock.job_definitions.keeps_changes is 'Of a job''s own definition: what becomes of the job''s runs is kept in job_changes. Null: not; also of each schedule made at run time.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
 comment on column tock.job_definitions.version is 'Grows with each edit.';
@@ -202,7 +202,7 @@ comment on column tock.definition_versions.void_until is 'After a reset of the c
 comment on column tock.definition_versions.stated is 'The columns of the definition from which occurrences are computed, without nulls.';
 
 create function tock.why_stopped(definition tock.job_definitions) returns text
-language sql immutable set search_path = pg_catalog
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select case when definition.broken_at is not null then 'broken' when definition.vanished_at is not null then 'vanished'
     when definition.paused_at is not null then 'paused' end
@@ -212,7 +212,7 @@ comment on function tock.why_stopped(tock.job_definitions) is 'Why a definition 
 
 -- All but what has no part in which occurrences there are: a column that is added is kept by itself.
 create function tock.stated_of(definition tock.job_definitions) returns jsonb
-language sql stable set search_path = pg_catalog
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_strip_nulls(to_jsonb(definition) - '{id,job,payload,origin,service,waits_for,overlap,catchup,catchup_window_ms,start_deadline_ms,jitter_ms,
     pause_on_failure_count,expect_within_ms,max_duration_ms,on_dead,keeps_changes,queue,priority,max_attempts,tags,cursor,next_at,version,fingerprint,
@@ -2089,7 +2089,7 @@ revoke execute on function tock.emit, tock.join_runs, tock.job_defaults, tock.en
 -- lock, its heartbeats do not: FOR KEY SHARE conflicts with a delete and with FOR UPDATE only.
 create function tock.lock_handed_off(run bigint, fence integer, out held boolean, out handed_off boolean)
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   nobody constant uuid := '00000000-0000-0000-0000-000000000000';
@@ -2123,7 +2123,7 @@ comment on function tock.lock_handed_off(bigint, integer) is 'For the functions 
 
 create function tock.decide(run bigint, fence integer, decision text, output jsonb, error jsonb, retry_at timestamptz) returns boolean
 language plpgsql
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   state record;
@@ -2155,7 +2155,8 @@ create function tock.complete(run bigint, fence integer, result jsonb default nu
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if octet_length(complete.result::text) > 1048576 then
+  -- With jsonb's blanks: what has 1 MiB without them has half as much again at most.
+  if octet_length(complete.result::text) > 1572864 then
     raise exception 'result of % bytes is over the limit of 1 MiB', octet_length(complete.result::text)
       using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
   end if;
@@ -2301,7 +2302,7 @@ comment on function tock.worker_of(text) is 'Whether the role of this session ma
 -- NOTIFY takes a lock that all who notify share, so once for a batch.
 create function tock.tell_of_offers(queues text[]) returns void
 language plpgsql volatile
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   if current_setting('pg_tock.notify', true) is distinct from 'off' then
@@ -2401,7 +2402,7 @@ revoke execute on function tock.worker_of, tock.tell_of_offers, tock.claim from 
 create function tock.finished_partitions()
 returns table (oid oid, name text, low timestamptz, high timestamptz, is_kept boolean)
 language sql stable
-set search_path = pg_catalog set timezone = 'UTC' set datestyle = 'ISO'
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO'
 as $$
   select c.oid, c.relname::text, span[1]::timestamptz, span[2]::timestamptz, c.relname ~ '_kept$'
   from pg_inherits i
@@ -2414,7 +2415,7 @@ $$;
 comment on function tock.finished_partitions() is 'The partitions of the finished runs and their spans, oldest first; null for the default partition. is_kept: holds the runs that outlive a dropped partition.';
 
 create function tock.partitions_end() returns timestamptz
-language sql stable set search_path = pg_catalog set jit = off
+language sql stable set search_path = pg_catalog, pg_temp set jit = off
 as $$
   with spans as materialized (select p.low, p.high from tock.finished_partitions() p where p.high > tock.now())
   select min(e.at) from (select tock.now() as at union all select s.high from spans s) e
@@ -2424,7 +2425,7 @@ $$;
 comment on function tock.partitions_end() is 'From when on no partition covers the runs that end, so that they go to the default partition.';
 
 create function tock.partition_unit() returns text
-language sql stable set search_path = pg_catalog
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce((
     select 'day' from (
@@ -2440,7 +2441,7 @@ comment on function tock.partition_unit() is 'The span of the latest partition o
 create function tock.missing_partitions(ahead integer, unit text, giving_way text[])
 returns table (name text, low timestamptz, high timestamptz)
 language sql stable
-set search_path = pg_catalog set timezone = 'UTC' set jit = off
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set jit = off
 as $$
   with clock as materialized (
     select date_trunc('day', tock.now()) as today
@@ -2468,7 +2469,7 @@ comment on function tock.missing_partitions(integer, text, text[]) is 'The parti
 -- Makes autovacuum leave the default partition. It leaves when another session waits for longer than deadlock_timeout
 -- (1 s); this lock waits without blocking others.
 create function tock.interrupt_autovacuum() returns void
-language plpgsql set search_path = pg_catalog
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform set_config('lock_timeout', '2s', true);
@@ -2479,7 +2480,7 @@ end $$;
 -- Attaches new partitions. Without `bounds`, rows of their spans are moved out of the default partition, which must be
 -- small; with them, the default partition satisfies that check (tock.create_partitions). Locks are held briefly.
 create function tock.attach_partitions(names text[], lows timestamptz[], highs timestamptz[], giving_way text[], bounds jsonb) returns integer
-language plpgsql set search_path = pg_catalog
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   holder text := 'job_runs_finished_default';
@@ -2533,7 +2534,7 @@ end $$;
 
 -- Adds a check to the default partition; its comment holds the bounds as JSON. Returns false where no check would help.
 create function tock.add_bounds(unit text, names text[], lows timestamptz[], highs timestamptz[], giving_way text[]) returns boolean
-language plpgsql set search_path = pg_catalog
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   one constant interval := ('1 ' || unit)::interval;
@@ -2700,7 +2701,7 @@ comment on function tock.validate_bounds() is 'Second step of tock.create_partit
 -- One month or day, past or coming.
 create function tock.make_partition(first_day timestamp, unit text) returns integer
 language plpgsql
-set search_path = pg_catalog set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '500ms'
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '500ms'
 as $$
 declare
   low_at constant timestamptz := first_day;
@@ -2908,7 +2909,7 @@ comment on column tock.database_identity.written_by is 'The xmin of the row that
 
 -- No row where the role may not read the server's identifier, as on some hosted databases.
 create function tock.this_database() returns table (system_identifier bigint, database_oid oid)
-language plpgsql stable set search_path = pg_catalog
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query select c.system_identifier, d.oid from pg_control_system() c, pg_database d where d.datname = current_database();
@@ -2919,7 +2920,7 @@ end $$;
 comment on function tock.this_database() is 'The identity of this database; no row where it cannot be read.';
 
 create function tock.note_identity() returns void
-language plpgsql set search_path = pg_catalog
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from tock.database_identity;

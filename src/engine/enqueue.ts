@@ -271,7 +271,11 @@ function isShapedLike(run: NewRun, other: NewRun): boolean {
 }
 
 const haveSameTags = (tags: NewRun['tags'], others: NewRun['tags']) =>
-  tags === others || (Array.isArray(tags) && Array.isArray(others) && tags.join() === others.join());
+  tags === others ||
+  (Array.isArray(tags) &&
+    Array.isArray(others) &&
+    tags.length === others.length &&
+    tags.every((tag, place) => tag === others[place]));
 
 function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null): RunShape {
   return {

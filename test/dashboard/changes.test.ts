@@ -222,6 +222,31 @@ describe('eventStream', () => {
     await until(async () => ended.includes('lived'), 'the end of its life');
   });
 
+  it('tells nothing of a run after its end, which was sent first', async () => {
+    const change = (kind: Change['kind'], generation: number, cursor: string) =>
+      ({ kind, runId: '1', generation, cursor, status: 'dead', attempt: 1 }) as unknown as Change;
+    const told = [change('failed', 1, 'b'), change('ended', 1, 'c'), change('ended', 2, 'd')];
+    const { subscription } = subscriptionOf(told.length);
+    subscription.next = async () => {
+      const value = told.shift();
+      return value === undefined ? { done: true, value } : { done: false, value };
+    };
+    const stream = eventStream(subscription, {
+      first: change('ended', 1, 'a'),
+      onEnd: () => undefined,
+      signal,
+    });
+    const text = await new Response(stream).text();
+    expect(text.match(/^(?:id|event): .*/gm)).toEqual([
+      'id: a',
+      'event: ended',
+      'id: b',
+      'id: c',
+      'id: d',
+      'event: ended',
+    ]);
+  });
+
   it('reads no faster than its client, and ends the subscription when that leaves', async () => {
     const { subscription, asked } = subscriptionOf(1000);
     let ends = 0;

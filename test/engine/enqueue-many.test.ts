@@ -276,6 +276,12 @@ describe('enqueueMany', () => {
     expect(await test.sql(`select from tock.job_runs_live where payload = '3'`)).toHaveLength(count);
   });
 
+  it('checks the tags of each, also where they look like those of the one before', async () => {
+    const tagged = (...lists: string[][]) => lists.map(tags => ({ job: plain, tags }));
+    await test.tock.enqueueMany(tagged(['a', 'b'], ['a', 'b'], ['b', 'a']));
+    await expect(test.tock.enqueueMany(tagged(['a', 'b'], ['a,b']))).rejects.toThrow(/blank or a comma/);
+  });
+
   it('does not deadlock with another that has the same keys the other way round', {
     tags: 'check',
   }, async () => {

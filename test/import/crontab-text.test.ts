@@ -1,7 +1,7 @@
 // Changes of a crontab's text: the block of the tick, lines that are commented out, and what is shown of it.
 import { describe, expect, it } from 'vitest';
 import { lineChanges } from '../../src/model/crontab/line-changes.js';
-import { countSwitched, switchOff, switchOn } from '../../src/model/crontab/switched-lines.js';
+import { switchedLines, switchOff, switchOn } from '../../src/model/crontab/switched-lines.js';
 import { readBlock, withBlock, withoutBlock } from '../../src/model/crontab/tick-block.js';
 import { CRONTABS } from './crontabs.js';
 
@@ -69,8 +69,8 @@ describe('lines that are commented out', () => {
     const text = 'A=1\n0 1 * * * x\r\n# c\n0 2 * * * y';
     const off = switchOff(text, [2, 4]);
     expect(off).toBe('A=1\n#tock# 0 1 * * * x\r\n# c\n#tock# 0 2 * * * y');
-    expect(countSwitched(off)).toBe(2);
-    expect(countSwitched(text)).toBe(0);
+    expect(switchedLines(off)).toEqual([2, 4]);
+    expect(switchedLines(text)).toEqual([]);
   });
 });
 

@@ -63,6 +63,13 @@ describe('the schedule', () => {
   });
 });
 
+it('has a queue of its own for each user whose lines are not for the importing one', () => {
+  const users = ['www', '_www', 'a+b', 'a-b', 'a.b', '-', '+'];
+  const { taken } = translated(users.map(user => `0 1 * * * ${user} x\n`).join(''), { hasUser: true });
+  const queues = taken.map(({ job }) => job.queue);
+  expect([queues[0], queues.every(isName), new Set(queues).size]).toEqual(['www', true, users.length]);
+});
+
 describe('settings of cron', () => {
   it('makes a zone of CRON_TZ for cronie, by the clock of it', () => {
     const text = 'CRON_TZ=America/New_York\n30 2 * * * x\n';

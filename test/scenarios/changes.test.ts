@@ -173,6 +173,36 @@ describe('what is kept', () => {
   });
 });
 
+describe('a schedule that was made at run time', () => {
+  const without = defineJob({ name: 'told', retry, run: handler });
+  const runOnce = async (tock: Tock) => {
+    await tock.tick();
+    await test.advance('1m');
+    await tock.tick();
+    return (await test.sql('select kind from tock.job_changes order by id')).length;
+  };
+  const make = async () =>
+    await test.tock.schedules.upsert({ name: 'nightly', job: 'told', cron: '* * * * *', payload: {} });
+
+  it('tells as its job in code does, whichever was there first', async () => {
+    const plain = test.another({ jobs: [without, other, quiet] });
+    await plain.tick();
+    await plain.schedules.upsert({ name: 'nightly', job: 'told', cron: '* * * * *', payload: {} });
+    expect(await runOnce(plain)).toBe(0);
+    expect(await runOnce(test.tock)).toBe(1);
+    await test.tock.schedules.upsert({ name: 'then', job: 'told', after: 'nightly', payload: {} });
+    await runOnce(test.tock);
+    await test.tock.tick();
+    expect(await countRows()).toBe(3);
+  });
+
+  it('tells no more once its job does not', async () => {
+    await test.tock.tick();
+    await make();
+    expect(await runOnce(test.another({ jobs: [without, other, quiet] }))).toBe(0);
+  });
+});
+
 describe('a transaction that stays open', () => {
   it('holds up its own changes only, and leaves no gap', { tags: 'check' }, async () => {
     const { tock } = test;

@@ -10,6 +10,7 @@ import { importReport } from '../../import/crontab/report.js';
 import { codeJobOf, translate } from '../../import/crontab/translate.js';
 import type { CronKind } from '../../model/crontab/cron-field.js';
 import { readCrontab } from '../../model/crontab/crontab.js';
+import { switchedLines, switchOn } from '../../model/crontab/switched-lines.js';
 import { TockError } from '../../model/errors.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
@@ -152,7 +153,7 @@ async function readAll(
   const imported = sources.map(source => {
     const { text, isUtf8 } = textOf(source);
     if (!isUtf8) shell.note(`${source.source} is not UTF-8; it is read as ISO 8859-1`);
-    const crontab = readCrontab(text, { hasUser: source.hasUser, kind });
+    const crontab = readCrontab(switchOn(text), { hasUser: source.hasUser, kind });
     const users = crontab.entries.map(({ command }) => /^\S+/.exec(command)?.[0] ?? '');
     if (!source.hasUser && users.length > 0 && users.every(user => homes.has(user)))
       shell.note(
@@ -166,7 +167,17 @@ async function readAll(
       user: process.env['SUDO_USER'] || osUser(),
       homeOf: (user: string | null) => homes.get(user ?? osUser()) ?? null,
     };
-    return { source, translation: translate(crontab, context, names) };
+    const { taken, left, mailTo } = translate(crontab, context, names);
+    // A line that is switched off keeps its name, and is no more than that.
+    const switched = new Set(switchedLines(text));
+    return {
+      source,
+      translation: {
+        taken: taken.filter(({ entry }) => !switched.has(entry.line)),
+        left: left.filter(({ line }) => !switched.has(line)),
+        mailTo,
+      },
+    };
   });
   if (imported.every(({ translation: { taken, left } }) => taken.length + left.length === 0)) {
     const where = sources.map(({ source }) => source).join(', ') || 'the system';

@@ -3,9 +3,9 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { osHome, osUser } from '../../environment/os-user.js';
-import type { Translation } from '../../import/crontab/translate.js';
+import type { TakenLine, Translation } from '../../import/crontab/translate.js';
 import { lineChanges } from '../../model/crontab/line-changes.js';
-import { switchOff as commentOut, countSwitched, switchOn } from '../../model/crontab/switched-lines.js';
+import { switchOff as commentOut, switchedLines, switchOn } from '../../model/crontab/switched-lines.js';
 import { TockError } from '../../model/errors.js';
 import { shellWord } from '../../model/shell-word.js';
 import { readOwnCrontab, writeOwnCrontab } from '../../runtime/crontab.js';
@@ -21,15 +21,21 @@ export interface Imported {
   readonly translation: Translation;
 }
 
-/** Comments out the lines whose definitions are in the job module; the others stay. */
+/** Comments out the lines whose definitions, by name and schedule, are in the job module; the others stay. */
 export async function switchOff(
   shell: Shell,
   imported: readonly Imported[],
   yes: true | undefined,
 ): Promise<number> {
-  const inCode = new Set((await loadJobs(shell.config.jobsModule)).map(({ name }) => name));
+  const jobs = await loadJobs(shell.config.jobsModule);
+  // Names are given in the order of the lines: where lines have changed since, one may have another's name.
+  const isInCode = ({ job: { name, cron, timezone } }: TakenLine) =>
+    jobs.some(
+      ({ name: known, schedule }) =>
+        known === name && schedule?.cron === cron && schedule.timezone === timezone,
+    );
   const taken = imported.flatMap(({ translation }) => translation.taken);
-  const missing = taken.filter(({ job }) => !inCode.has(job.name));
+  const missing = taken.filter(line => !isInCode(line));
   if (missing.length === taken.length) {
     throw new TockError(
       'TOCK_NOT_FOUND',
@@ -37,14 +43,16 @@ export async function switchOff(
     );
   }
   const changed = imported.flatMap(({ source, translation }) => {
-    const lines = translation.taken.filter(({ job }) => inCode.has(job.name)).map(({ entry }) => entry.line);
+    const lines = translation.taken.filter(isInCode).map(({ entry }) => entry.line);
     const before = source.bytes.toString('latin1');
     return lines.length === 0
       ? []
       : [{ source, before, after: commentOut(before, lines), count: lines.length }];
   });
   for (const { entry, job } of missing)
-    shell.note(`line ${entry.line} stays: no job named ${job.name} is in the job module`);
+    shell.note(
+      `line ${entry.line} stays: no job named ${job.name} with ${job.cron} ${job.timezone} is in the job module`,
+    );
   for (const { source, before, after } of changed) showChanges(shell, source.source, before, after);
   const count = changed.reduce((sum, each) => sum + each.count, 0);
   const lines = `${count} line${count === 1 ? '' : 's'}`;
@@ -102,7 +110,7 @@ export async function undoSwitch(
       'name the file that was changed, or leave it out for your own crontab',
     );
   const before = source.bytes.toString('latin1');
-  const count = countSwitched(before);
+  const count = switchedLines(before).length;
   const copy = await newestCopy(source);
   if (count === 0) {
     const hint = copy === null ? '' : `; a copy from before the import is ${copy}`;

@@ -27,8 +27,9 @@ export function eventStream(
   { first, onEnd, signal }: Streaming,
   times: StreamTimes = {},
 ): ReadableStream<Uint8Array> {
-  const isTold = ({ kind, runId, generation }: Change) =>
-    kind === 'ended' && runId === first?.runId && generation === first.generation;
+  // What is sent first is its end: what comes later was before it.
+  const isTold = ({ runId, generation }: Change) =>
+    first !== null && runId === first.runId && generation <= first.generation;
   return textStream(
     {
       first: first === null ? placeAt(subscription.cursor) : eventOf(first),

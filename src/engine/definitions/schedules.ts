@@ -183,7 +183,8 @@ async function describeInput(
     ),
     tags: joinTags(job.tags, tags),
     on_dead: null,
-    keeps_changes: job.changes ? true : null,
+    // Its job's definition says so, also when its code changes.
+    keeps_changes: null,
   };
   return { ...describeSchedule(passed, schedule, expect), ifVersion };
 }

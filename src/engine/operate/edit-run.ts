@@ -1,8 +1,10 @@
 // What an operator does to a run whose payload is wrong: gives it another one.
 import { TockError } from '../../model/errors.js';
+import { URL_JOB } from '../../model/http/stored-request.js';
 import { payloadText } from '../../model/job/payload/payload.js';
 import { acceptPayload, findJob } from '../../model/job/registry.js';
 import { quote } from '../../model/names.js';
+import { requireRole } from '../../model/operator.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import type { EditOptions } from '../../model/run/run-methods.js';
 import type { RunRecord } from '../../model/run/run-record.js';
@@ -22,7 +24,8 @@ import { findRun, notRepeatable, refusedRetry } from './runs.js';
  * One transaction, which locks the run. If it was claimed, cancelled, retried or edited since it was read,
  * nothing is changed.
  * @throws TockError TOCK_NOT_FOUND; TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE
- * for a run that runs, has succeeded or was skipped; TOCK_FORBIDDEN for who may not see payloads
+ * for a run that runs, has succeeded or was skipped; TOCK_FORBIDDEN for who may not see
+ * payloads, and for a request of a schedule, which is an admin's
  */
 export async function edit(
   engine: Engine,
@@ -42,6 +45,8 @@ export async function edit(
     );
   const most = attempts === undefined ? null : checkMaxAttempts(attempts);
   const before = await findRun(database, id);
+  // Its payload says where the worker sends what its environment holds.
+  if (before.job === URL_JOB) requireRole(operator, 'schedules.upsert');
   const accepted = await acceptPayload(findJob(registry, before.job), payload, settings.maxPayloadBytes);
   const read = { fence: fence ?? before.fence, status: status ?? before.status };
   try {

@@ -2,6 +2,7 @@
 // decide; a tick or a daemon writes the outcome.
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
+import { isWithinYears } from '../../model/instant-bounds.js';
 import type { QueryClient } from '../../model/job/enqueue-options.js';
 import { readLease } from '../../model/job/hand-off.js';
 import type { CompleteOptions, FailOptions } from '../../model/job/hand-off-methods.js';
@@ -9,6 +10,7 @@ import { completionText } from '../../model/job/payload/payload.js';
 import { quote, storableNote } from '../../model/names.js';
 import { describeError } from '../../model/run/sanitize.js';
 import type { Session } from '../../store/connection/database.js';
+import { messageOf, sqlState } from '../../store/connection/errors.js';
 import { getRun } from '../../store/reads/runs.js';
 import * as calls from '../../store/runs/hand-off/calls.js';
 import { audit } from '../audit.js';
@@ -49,12 +51,12 @@ export async function fail(
   { retry = true, retryAt, client }: FailOptions = {},
 ): Promise<boolean> {
   const run = named(id, fence);
-  const failing = { ...described(error), isRetried: retry, retryAt: timeOf(retryAt) };
+  const failing = { ...described(error), isRetried: retry, retryAt: timeOf(retryAt, retry) };
   const details = { reason: storableNote(failing.message) ?? undefined, retry };
   return (
     run !== null &&
     (await acted(engine, client, 'fail', run, details, session =>
-      calls.fail.first(session, { ...run, ...failing }),
+      calls.fail.first(session, { ...run, ...failing }).catch(refusedTime),
     ))
   );
 }
@@ -132,9 +134,21 @@ function requireMessage(message: string): string {
   throw new TockError('TOCK_BAD_OPTION', 'the error is empty: say why the run has failed');
 }
 
-function timeOf(at: Date | string | undefined): string | null {
+/** By the database's clock, which the functions of the schema ask. */
+function refusedTime(error: unknown): never {
+  throw sqlState(error) === '22023'
+    ? new TockError('TOCK_BAD_TIME', messageOf(error), { cause: error })
+    : error;
+}
+
+function timeOf(at: Date | string | undefined, isRetried: boolean): string | null {
   if (at === undefined) return null;
+  if (!isRetried)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'retryAt is for a run that is retried: leave out retry: false, or it',
+    );
   const time = new Date(at).getTime();
-  if (!Number.isNaN(time)) return new Date(time).toISOString();
+  if (isWithinYears(time)) return new Date(time).toISOString();
   throw new TockError('TOCK_BAD_TIME', `retryAt ${quote(at)} is not a time; pass a Date, or ISO text`);
 }

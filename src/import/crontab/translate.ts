@@ -3,6 +3,7 @@
 import type { CronKind } from '../../model/crontab/cron-field.js';
 import type { Crontab, CrontabEntry } from '../../model/crontab/crontab.js';
 import { findTickLines } from '../../model/doctor/crontab.js';
+import { isName } from '../../model/names.js';
 import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import type { CodeJob } from '../code/job-code.js';
 import { nameOfCommand, uniqueName } from '../code/job-name.js';
@@ -159,9 +160,10 @@ function translateEntry(
   };
 }
 
-/** A queue's name cannot hold everything that a user's name can. */
+/** A queue's name cannot hold everything that a user's name can; no two users have one queue. */
 function queueOf(user: string): string {
-  return user.replace(/^[^A-Za-z0-9]+/, '').replace(/[^A-Za-z0-9._@-]/g, '-') || 'other';
+  const named = user.replace(/[^A-Za-z0-9._-]/g, each => `@${each.codePointAt(0)?.toString(16)}`);
+  return isName(named) ? named : `user-${named}`;
 }
 
 function commandEnvironment(

@@ -1,5 +1,6 @@
 // The message in each channel's form.
 import { createHmac } from 'node:crypto';
+import { TockError } from '../errors.js';
 import type { AlertMessage } from './message.js';
 
 /** The body of a webhook: `type`, `timestamp` and `data`, as the Standard Webhooks specification has it. */
@@ -21,6 +22,11 @@ export function webhookHeaders(
   seconds: number,
 ): Record<string, string> {
   const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : secret;
+  if (key.length === 0)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'the secret that signs is whsec_ without a key: whsec_ comes before at least 24 random bytes in base64',
+    );
   const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
   return {
     'webhook-id': id,
@@ -55,8 +61,15 @@ export function commandVariables({ id, title, text, url, alerts }: AlertMessage)
   };
 }
 
-/** Takes secrets out of a text, such as an error of the network: they may be part of a URL. */
+/** Takes secrets out of a text, such as an error or an answer, also as JSON or a URL writes them. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  const long = secrets.filter(secret => secret.length >= 4).toSorted((a, b) => b.length - a.length);
+  const long = secrets
+    .filter(secret => secret.length >= 4)
+    .flatMap(secret => [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret.toWellFormed()),
+    ])
+    .toSorted((a, b) => b.length - a.length);
   return long.reduce((left, secret) => left.replaceAll(secret, '***'), text);
 }

@@ -16,7 +16,7 @@ export function switchOn(text: string): string {
   return text.replaceAll(new RegExp(`^${MARK}`, 'gm'), '');
 }
 
-/** How many lines are marked. */
-export function countSwitched(text: string): number {
-  return text.split('\n').filter(line => line.startsWith(MARK)).length;
+/** The numbers of the lines that are marked, from 1. */
+export function switchedLines(text: string): number[] {
+  return text.split('\n').flatMap((line, index) => (line.startsWith(MARK) ? [index + 1] : []));
 }

@@ -5,7 +5,7 @@ import { isStorable, quote } from '../names.js';
 const MAX_TAGS = 10;
 const MAX_BYTES = 64;
 // oxlint-disable-next-line no-control-regex -- the characters that a tag may not have
-const REFUSED = /[\s,\u0000-\u001f\u007f]/;
+const REFUSED = /[\s,\u0000-\u001f\u007f-\u009f]/;
 
 /** A tag as it is given to a run, or looked for. @throws TockError TOCK_BAD_OPTION */
 export function checkTag(tag: unknown): string {

@@ -14,3 +14,7 @@ export const noteChanges = (moved: string, kind: Exclude<ChangeKind, 'ended'>) =
   select '${kind}', c.id, c.job, c.definition_id, '${STATUS[kind]}', c.attempts, c.generation
   from ${moved} c where c.keeps_changes order by c.id
 )`;
+
+/** Of a run of the definition `d`: its job's own definition says it, also for schedules made at run time. */
+export const keepsChanges = (d: string) =>
+  `case when ${d}.name = ${d}.job then ${d}.keeps_changes else (select j.keeps_changes from tock.job_definitions j where j.name = ${d}.job) end`;

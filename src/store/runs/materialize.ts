@@ -19,6 +19,7 @@ import {
   type MovedCursor,
   moveCursors,
 } from '../definitions/due.js';
+import { keepsChanges } from './changes.js';
 import { joinFairSlots } from './fair/slots.js';
 import { insertRuns, writeOutbox } from './transition.js';
 
@@ -93,7 +94,7 @@ interface Columns extends RunColumns {
 // array that would hold nulls only is null itself. Ids are given in the order of the rows.
 const planned = (definitions: string, kind: 'runs' | 'runs and skips') => `planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, o.* from (
-    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, p.key, p.occurrence_count,
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, d.tags, ${keepsChanges('d')} as keeps_changes, p.key, p.occurrence_count,
       ${kind === 'runs' ? `'cron'::text as trigger` : 'p.trigger, p.skip_reason'},
       case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
       to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
@@ -173,7 +174,7 @@ const INSERT_RUNS_AND_MOVE = statement<RunColumns & CursorColumns, Pick<Inserted
   `
 with moved as (
   ${MOVE}
-  returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, d.payload
+  returning d.id, d.name, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, d.payload
 ), ${planned('moved', 'runs')}, ${FRESH}, queued as (
   ${queueRuns('join fresh on fresh.run_id = planned.id')}
   returning id

@@ -205,7 +205,7 @@ describe('tock import crontab --dry-run', () => {
 
 describe('tock import crontab --switch', () => {
   const MODULE = `import { defineJob } from '${path.resolve('dist/index.js')}';
-export const jobs = [defineJob({ name: 'backup', run: () => {} })];\n`;
+export const jobs = [defineJob({ name: 'backup', schedule: { cron: '30 2 * * *', timezone: 'UTC' }, run: () => {} })];\n`;
 
   it('refuses while no definition is in the job module', async () => {
     await kit.setCrontab(CRONTAB);
@@ -242,6 +242,23 @@ export const jobs = [defineJob({ name: 'backup', run: () => {} })];\n`;
     expect(undone.code).toBe(0);
     expect(undone.stdout).toContain('as it was before the import, byte for byte');
     expect(await kit.crontab()).toEqual(before);
+  });
+
+  it('takes no other line for one that is defined: neither called again, nor after lines were moved', async () => {
+    const TOCK_JOBS = await kit.write('some-jobs.mjs', MODULE);
+    const lines = ['30 2 * * * /opt/backup.sh --all', '45 2 * * * /opt/backup.sh --logs'];
+    await kit.setCrontab(`${lines.join('\n')}\n`);
+    const call = ['import', 'crontab', '--switch', '--yes', '--timezone', 'UTC'];
+    await kit.tock(call, { env: { TOCK_JOBS } });
+    const after = `#tock# ${lines[0]}\n${lines[1]}\n`;
+    expect((await kit.crontab())?.toString()).toBe(after);
+    expect((await kit.tock(call, { env: { TOCK_JOBS } })).stderr).toContain('so nothing would run them');
+    expect((await kit.crontab())?.toString()).toBe(after);
+
+    await kit.setCrontab(`${lines.toReversed().join('\n')}\n`);
+    const { stderr } = await kit.tock(call, { env: { TOCK_JOBS } });
+    expect(stderr).toContain('so nothing would run them');
+    expect((await kit.crontab())?.toString()).toBe(`${lines.toReversed().join('\n')}\n`);
   });
 
   it('keeps on the way back what was changed since', async () => {

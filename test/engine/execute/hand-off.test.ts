@@ -122,6 +122,27 @@ describe('a run that is handed off', () => {
     expect(await slots()).toEqual([next]);
   });
 
+  it.each([
+    ['in 31 years', { retryAt: new Date('2057-03-02T12:00:00Z') }, 'TOCK_BAD_TIME'],
+    ['after the year 9999', { retryAt: new Date(8.64e15) }, 'TOCK_BAD_TIME'],
+    [
+      'though it is not retried',
+      { retry: false, retryAt: new Date('2026-03-02T13:00:00Z') },
+      'TOCK_BAD_OPTION',
+    ],
+  ])('fails with no time %s', async (_what, options, code) => {
+    const id = await handedOff(mourned.name);
+    await expect(test.tock.fail(id, 1, 'closed', options)).rejects.toMatchObject({ code });
+    expect(await run(id)).toMatchObject({ handOff: { decision: null } });
+  });
+
+  it('is completed with a result of 1 MiB, which jsonb writes with blanks, and with no larger one', async () => {
+    const ones = (count: number) => Array.from({ length: count }, () => 1);
+    const id = await handedOff(mourned.name);
+    await expect(test.tock.complete(id, 1, ones(524_288))).rejects.toMatchObject({ code: 'TOCK_BAD_RESULT' });
+    expect(await test.tock.complete(id, 1, ones(524_287))).toBe(true);
+  });
+
   it('fails by the backoff of its job, and is dead once its attempts are used up', {
     tags: 'check',
   }, async () => {

@@ -43,6 +43,8 @@ const test = openForEach(
 
 const edit = async (id: string, to: string, options: { fence?: number; attempts?: number } = {}) =>
   await test.tock.runs.edit(id, { payload: { to }, ...options });
+const as = (role: 'operate' | 'admin') =>
+  test.tock.as({ name: 'mia', via: 'page', role, seesPayloads: true });
 const get = async (id: string) => {
   const run = await test.tock.runs.get(id);
   if (run === null) throw new Error(`there is no run ${id}`);
@@ -247,4 +249,22 @@ describe('limits that the payload decides', () => {
     await test.tock.tick();
     expect(begun).toEqual([{ shop: 'b' }]);
   });
+});
+
+it('of a schedule with a URL is for admins, who say where the worker sends its secrets', async () => {
+  const request = { url: 'https://127.0.0.1:1/' };
+  await test.tock.schedules.upsert({
+    name: 'ping',
+    job: 'tock:http',
+    cron: '* * * * *',
+    payload: request,
+    maxAttempts: 1,
+  });
+  await test.advance('1m');
+  await test.tock.tick();
+  const [run] = await test.tock.runs.list({ job: 'tock:http' });
+  const payload = { url: 'https://example.com/', headers: { authorization: { env: 'TOCK_HTTP_TOKEN' } } };
+  const change = async (role: 'operate' | 'admin') => await as(role).runs.edit(run?.id ?? '', { payload });
+  await expect(change('operate')).rejects.toMatchObject({ code: 'TOCK_FORBIDDEN' });
+  expect((await change('admin')).payload).toMatchObject(payload);
 });

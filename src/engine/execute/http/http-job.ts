@@ -34,7 +34,8 @@ export async function runHttpJob(
 ): Promise<HttpOutput> {
   const secrets: string[] = [];
   const read = (value: HttpValue) => readValue(value, secrets);
-  const clean = (text: string) => redact(withoutSecrets(storable(text), secrets));
+  const hide = (text: string) => withoutSecrets(text, secrets);
+  const clean = (text: string) => redact(hide(storable(text)));
   const url = readHttpUrl(typeof spec.url === 'function' ? spec.url(payload as never) : read(spec.url));
   if (typeof spec.url === 'object') secrets.push(`${url.pathname}${url.search}`, url.pathname);
   const body = bodyOf(spec, payload);
@@ -50,7 +51,7 @@ export async function runHttpJob(
     const seconds = Math.floor((await instantOf(ctx)) / 1000);
     Object.assign(headers, webhookHeaders(id, body?.text ?? '', read(spec.secret), seconds));
   }
-  const request = { url, method: spec.method, headers, body: body?.text ?? null, allow: spec.allow };
+  const request = { url, method: spec.method, headers, body: body?.text ?? null, hide, allow: spec.allow };
   const tooLong = timeoutMs === undefined ? null : AbortSignal.timeout(timeoutMs);
   const signal = tooLong === null ? ctx.signal : AbortSignal.any([ctx.signal, tooLong]);
   const raw = await sendRequest({ ...request, signal }).catch((error: unknown) => {

@@ -6,6 +6,8 @@ import { httpError } from '../../../model/http/ending.js';
 import { refusalOf } from './addresses.js';
 
 export const MAX_BODY_BYTES = 16 * 1024;
+/** More than is kept: what is hidden is whole, also where it would lie across the cut. */
+const MAX_READ_BYTES = 2 * MAX_BODY_BYTES;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Resolves a host to all of its addresses, as node:dns does. */
@@ -20,6 +22,8 @@ export interface HttpRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
+  /** Takes out of the answer what nobody may see. */
+  readonly hide: (text: string) => string;
   /** Ends it also while the body of the answer is read. */
   readonly signal: AbortSignal;
   /** What may be private, or without TLS. */
@@ -40,7 +44,7 @@ export interface RawAnswer {
  * @throws TockError TOCK_HTTP_REFUSED for an address that must not be connected to; what the network says
  */
 export async function sendRequest(request: HttpRequest): Promise<RawAnswer> {
-  const { url, method, headers, body, signal, allow, resolve = lookupBySystem } = request;
+  const { url, method, headers, body, hide, signal, allow, resolve = lookupBySystem } = request;
   const isPlain = url.protocol === 'http:';
   const require = (host: string, address: string) => {
     const refusal = refusalOf(allow, { host, address, isPlain });
@@ -76,24 +80,32 @@ export async function sendRequest(request: HttpRequest): Promise<RawAnswer> {
       agent: false,
       maxHeaderSize: MAX_HEADER_BYTES,
     });
-    asked.on('response', response => void readAnswer(response).then(answered, failed));
+    asked.on('response', response => void readAnswer(response, hide).then(answered, failed));
+    // Without a listener neither an answer nor an error would tell of it.
+    asked.on('upgrade', (_answer, socket) => {
+      socket.destroy();
+      failed(new Error('the answer switches protocols'));
+    });
     asked.on('error', failed);
     asked.end(body ?? undefined);
   });
 }
 
-async function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
+const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+const cut = (text: string) => decode(Buffer.from(text).subarray(0, MAX_BODY_BYTES));
+
+async function readAnswer(response: IncomingMessage, hide: HttpRequest['hide']): Promise<RawAnswer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   // Leaving the loop closes the connection: an endless body is not read.
   for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) break;
+    if (bytes > MAX_READ_BYTES) break;
   }
-  const text = new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES));
+  const text = hide(decode(Buffer.concat(chunks)));
   const headers = Object.fromEntries(
-    Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')]),
+    Object.entries(response.headers).map(([name, value]) => [name, hide([value].flat().join(', '))]),
   );
-  return { status: response.statusCode ?? 0, headers, text, isCut: bytes > MAX_BODY_BYTES };
+  return { status: response.statusCode ?? 0, headers, text: cut(text), isCut: bytes > MAX_BODY_BYTES };
 }

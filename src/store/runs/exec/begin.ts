@@ -2,7 +2,7 @@
 // in no state in which another worker could claim it.
 //
 //   host A, 12:00                          host B, 12:00               host A, 12:01
-//   key exec:backup:12:00 is free: takes
+//   key exec:backup/12:00 is free: takes
 //   it; run 1 is running, under the live
 //   key exec:backup
 //                                          the key is run 1's:
@@ -42,7 +42,8 @@ const LOOK = statement<{ readonly name: string; readonly key: string | null }, E
 with clock as materialized (
   select date_trunc('minute', tock.now() + interval '30 seconds', 'UTC') as minute
 ), wanted as materialized (
-  select c.minute, ${liveKey(':name::text')} || ':' ||
+  -- No name has a slash.
+  select c.minute, ${liveKey(':name::text')} || '/' ||
     coalesce(:key::text, to_char(c.minute at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"')) as key from clock c
 )
 select w.key, (extract(epoch from w.minute) * 1000)::float8 as minute,

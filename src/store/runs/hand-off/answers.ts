@@ -45,7 +45,7 @@ export type Completed = Pick<
 > & { readonly duration_ms: number };
 
 /** As tock.complete has it. */
-const isKeepable = (result: string) => `(${result} is null or (octet_length(${result}::text) <= 1048576
+const isKeepable = (result: string) => `(${result} is null or (octet_length(${result}::text) <= 1572864
     and not jsonb_path_exists(${result}, 'strict $.**{${MAX_DEPTH + 1}}')
     and not jsonb_path_exists(${result}, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))`;
 

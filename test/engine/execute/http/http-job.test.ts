@@ -128,6 +128,38 @@ describe('an HTTP job', () => {
     expect(JSON.stringify(row)).not.toMatch(/5eb63|secret-path/);
   });
 
+  const SECRET = 'sk"live\\0123456789abcdefghijklmnop/?';
+  it.each<[string, Answer, Partial<Given>]>([
+    [
+      'of the text with which success throws',
+      (response, { headers }) => void response.end(headers.authorization),
+      {
+        success: ({ text: answered }) => {
+          throw new Error(`what is ${answered}`);
+        },
+      },
+    ],
+    [
+      'of a text that is cut within it',
+      (response, { headers }) =>
+        void response.end(`${'x'.repeat(16 * 1024 - 20)}${headers.authorization} and more`),
+      {},
+    ],
+    ['of JSON', (response, { headers }) => void response.end(JSON.stringify(headers)), {}],
+    [
+      'of a URL',
+      (response, { headers }) => void response.end(`/?k=${encodeURIComponent(headers.authorization ?? '')}`),
+      {},
+    ],
+  ])('keeps nothing of a secret %s', async (_, answer, options) => {
+    process.env['HTTP_TEST_TOKEN'] = SECRET;
+    const { url } = await openServer(answer);
+    await execute({ url, headers: { authorization: { env: 'HTTP_TEST_TOKEN' } }, ...options });
+    const [row] = await test.sql(`select json_agg(r)::text as runs from tock.job_runs r`);
+    expect(JSON.stringify(row)).toContain('***');
+    expect(JSON.stringify(row)).not.toMatch(/sk"|0123456|abcdefgh/);
+  });
+
   it('says which variable is missing, and tries again', async () => {
     const { url } = await openServer(ok);
     const { run, message } = await execute({ url, headers: { authorization: { env: 'HTTP_TEST_TOKEN' } } });
@@ -145,6 +177,13 @@ describe('an HTTP job', () => {
     expect(headers['webhook-id']).toBe(id);
     expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual({ n: 1 });
     expect(() => new Webhook(secret).verify(`${body} `, headers as Record<string, string>)).toThrow(/match/);
+  });
+
+  it('is not signed by whsec_ without a key', async () => {
+    process.env['HTTP_TEST_SECRET'] = 'whsec_';
+    const { url, got } = await openServer(ok);
+    const { message } = await execute({ url, secret: { env: 'HTTP_TEST_SECRET' } });
+    expect([message, got]).toEqual([expect.stringContaining('whsec_ without a key'), []]);
   });
 
   it('is signed with the database’s time', async () => {
@@ -282,15 +321,20 @@ describe('a hostile server', () => {
     expect((await execute({ url: raw.url })).message).toMatch(/no answer from .*Parse Error/);
   });
 
-  it('switches protocols: the run fails', { tags: 'check' }, async () => {
+  it('switches protocols: the attempt fails at once', async () => {
     const { url } = await openServer(
       response =>
         void response.socket?.write(
           'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
         ),
     );
-    const { run } = await execute({ url, timeout: '2s', retry: { maxAttempts: 1 } });
-    expect(run.status).toBe('dead');
+    const { run, message } = await execute({ url, timeout: '1h' });
+    expect(run).toMatchObject({
+      status: 'dead',
+      attempts: 3,
+      errors: [{ code: 'TOCK_HTTP_FAILED' }, {}, {}],
+    });
+    expect(message).toMatch(/no answer from .*: the answer switches protocols/);
   });
 });
 
@@ -335,6 +379,7 @@ describe('an address', () => {
         method: 'GET',
         headers: {},
         body: null,
+        hide: text => text,
         signal: AbortSignal.timeout(60_000),
         allow: ['127.0.0.1'],
         resolve,
@@ -356,7 +401,8 @@ describe('an address', () => {
       );
     const signal = AbortSignal.timeout(60_000);
     const url = new URL(`http://two.test:${port}/`);
-    const request = { url, method: 'GET', headers: {}, body: null, signal, allow: ['127.0.0.1'], resolve };
+    const more = { hide: (answered: string) => answered, signal, allow: ['127.0.0.1'], resolve };
+    const request = { url, method: 'GET', headers: {}, body: null, ...more };
     await expect(sendRequest(request)).rejects.toThrow(/two\.test \(10\.0\.0\.1\) is no public address/);
     expect(got).toEqual([]);
   });
