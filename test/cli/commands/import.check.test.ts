@@ -229,7 +229,7 @@ export const jobs = [defineJob({ name: 'backup', schedule: { cron: '30 2 * * *',
 
     const done = await kit.tock(['import', 'crontab', '--switch', '--yes'], { env: { TOCK_JOBS } });
     expect(done.code).toBe(0);
-    expect(done.stderr).toContain('line 5 stays: no job named poll is in the job module');
+    expect(done.stderr).toContain('line 5 stays: no job named poll with');
     const copy = /the crontab as it was: (.+)\n/.exec(done.stdout)?.[1] ?? '';
     expect(await readFile(copy)).toEqual(before);
     expect((await stat(copy)).mode & 0o777).toBe(0o600);
