@@ -99,7 +99,6 @@ it('a member adds nothing to a group whose join was cancelled', async () => {
   const group = await test.tock.enqueueGroup([{ job: grows }], { then: { job: total } });
   inMember = async () => await test.another().cancelGroup(group.id);
   await drain();
-  console.log(await test.tock.runs.get(group.runs[0] ?? ''));
   expect(executed).toEqual([]);
 });
 
@@ -116,6 +115,5 @@ it('a parent in a flow is no member of a group', async () => {
     second: { job: total, after: ['first'] },
   });
   await drain();
-  console.log(JSON.stringify(await test.tock.runs.get(ids['first'] ?? '')), executed, await test.tock.flow(ids['second'] ?? ''));
   expect(await test.tock.runs.get(ids['first'] ?? '')).toMatchObject({ errors: [{ code: 'TOCK_BAD_STATE' }] });
 });

@@ -1,6 +1,6 @@
 // Review: a cursor that is advanced, and at once again within a transaction of the handler, which lasts a while.
 import { expect, it } from 'vitest';
-import { defineJob } from '../../src/index.js';
+import { defineJob, typeOnly } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
 import { WAITING_FOR_A_LOCK } from '../support/runs.js';
 import { openTestTock, until } from '../support/test-tock.js';
@@ -23,9 +23,10 @@ const commits = defineJob({
 const holds = defineJob({
   name: 'holds',
   retry: { maxAttempts: 1 },
-  async run(ctx) {
+  payload: typeOnly<{ isAdvancedBefore?: boolean }>(),
+  async run(ctx, { isAdvancedBefore = true }) {
     const rows = await ctx.cursor('rows', 0);
-    await rows.advance(1);
+    if (isAdvancedBefore) await rows.advance(1);
     await ctx.once(`work of ${ctx.runId}`, async () => {
       await rows.advance(2);
       await work();
@@ -40,6 +41,7 @@ const ended = async (id: string) => {
   await until(
     async () => ['succeeded', 'dead'].includes((await test.tock.runs.get(id))?.status ?? ''),
     'the end',
+    60_000,
   );
   return await test.tock.runs.get(id);
 };
@@ -68,11 +70,23 @@ it('the run keeps its lease', async () => {
   expect(run).toMatchObject({ status: 'succeeded', output: 2 });
 });
 
+it('control: all that holds where the cursor was not advanced before', async () => {
+  work = async () => await pause(9000);
+  const ids = await test.tock.enqueueMany([
+    { job: holds, payload: { isAdvancedBefore: false } },
+    { job: bystander },
+  ]);
+  const daemon = await test.another({ lease: '4s', heartbeat: '1s' }).start();
+  const runs = [await ended(ids[0] ?? ''), await ended(ids[1] ?? '')];
+  await daemon.stop();
+  expect(runs).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded' }]);
+});
+
 it('another run of the worker, which has no cursor, keeps its lease', async () => {
   work = async () => await pause(9000);
   const [, other] = await test.tock.enqueueMany([{ job: holds }, { job: bystander }]);
   const daemon = await test.another({ lease: '4s', heartbeat: '1s' }).start();
-  const run = await ended(other?.id ?? '');
+  const run = await ended(other ?? '');
   await daemon.stop();
   expect(run?.errors.map(({ message }) => message)).toEqual([]);
   expect(run).toMatchObject({ status: 'succeeded' });

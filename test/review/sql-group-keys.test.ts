@@ -38,7 +38,6 @@ it('a member with the key of its group refuses it, as in code', async () => {
   const id = await group([{ job: 'part' }, { job: 'part', key: 'album:7' }], 'album:7').catch(() => 'refused');
   if (id !== 'refused') {
     await drain();
-    console.log(await test.sql('select * from tock.job_awaited_runs'));
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
   }
   expect(id).toBe('refused');
@@ -52,7 +51,6 @@ it('two members with one key refuse it, as in code', async () => {
   const id = await group([{ job: 'part', key: 'k' }, { job: 'part', key: 'k' }], null).catch(() => 'refused');
   if (id !== 'refused') {
     await drain();
-    console.log(await test.tock.group(id), (await test.tock.runs.get(id))?.output);
   }
   expect(id).toBe('refused');
 });
@@ -76,4 +74,12 @@ it('a key that another caller has used meanwhile refuses it', async () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
   }
   expect(id).toBe('refused');
+});
+
+it('a key that a run has, which is no group, refuses a group in place of enqueueing nothing', async () => {
+  await test.setClock('2026-03-01T12:00:00Z');
+  await test.tock.enqueue(part, {}, { key: 'album:7' });
+  await expect(
+    test.tock.enqueueGroup([{ job: part }], { then: { job: total }, key: 'album:7' }),
+  ).rejects.toMatchObject({ code: 'TOCK_BAD_KEY' });
 });

@@ -36,6 +36,5 @@ it('waits on once it is retried', async () => {
   await tock.runs.cancel(run?.id ?? '');
   await tock.runs.retry(run?.id ?? '');
   await tock.tick();
-  console.log(await tock.runs.get(run?.id ?? ''));
   expect(await tock.runs.get(run?.id ?? '')).toMatchObject({ status: 'queued', attempts: 0 });
 });
