@@ -14,7 +14,8 @@ export interface GroupMethods<Jobs extends readonly AnyJob[] = readonly AnyJob[]
   /**
    * Enqueues runs, and their join, which is executed when they have succeeded, or ended. A member may be a
    * group itself.
-   * @throws TockError as `enqueueMany` does; TOCK_BAD_KEY for a member whose key was used before
+   * @throws TockError as `enqueueMany` does; TOCK_BAD_KEY for a member whose key was used before, or a key of
+   * the group that another run has
    */
   enqueueGroup<const J extends readonly unknown[]>(
     runs: GroupMembers<J, Jobs>,

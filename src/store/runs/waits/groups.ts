@@ -106,10 +106,12 @@ from (
 order by p.position`,
 );
 
-/** A row: the run is the join of a group. */
+/** A row: the run is the join of a group. A run of a flow has names for those that it waits for. */
 export const isJoin = statement<{ readonly join: string }, object>(
   'is-join',
-  `select from tock.job_waits w where w.run_id = :join and w.kind = 'group'`,
+  `
+select from tock.job_waits w where w.run_id = :join and w.kind = 'group'
+  and not exists (select from tock.job_awaited_runs a where a.wait_id = w.id and a.name is not null)`,
 );
 
 /**
