@@ -109,16 +109,26 @@ where r.status = 'dead' and r.finished_at >= :since::timestamptz and r.id = any(
   select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait and (a.status is null or a.status = 'dead') order by a.position limit :limit::integer))`,
 );
 
-/** Members that may be retried or cancelled, ascending, after an id. */
+/**
+ * Members that may be retried or cancelled, also of the groups in the group, ascending, after an id. What a
+ * run of a flow waits for has names, and is not in a group.
+ */
 export const readMemberPage = statement<
   { readonly wait: string; readonly after: string; readonly limit: number; readonly isDead: boolean },
   { readonly id: string }
 >(
   'read-member-page',
   `
-select a.run_id::text as id from tock.job_awaited_runs a
-where a.wait_id = :wait and a.run_id > :after::bigint
-  and case when :isDead::boolean then exists (select from tock.job_runs_finished f where f.id = a.run_id and f.status = 'dead')
-    else exists (select from tock.job_runs_live l where l.id = a.run_id) end
-order by a.run_id limit :limit::integer`,
+with recursive member(id) as (
+  select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait
+  union
+  select n.run_id from member m cross join lateral (
+    select a.run_id from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+    where w.run_id = m.id and w.kind = 'group' and a.name is null offset 0) n
+)
+select m.id::text from member m
+where m.id > :after::bigint
+  and case when :isDead::boolean then exists (select from tock.job_runs_finished f where f.id = m.id and f.status = 'dead')
+    else exists (select from tock.job_runs_live l where l.id = m.id) end
+order by m.id limit :limit::integer`,
 );
