@@ -159,4 +159,22 @@ describe('a group', () => {
     expect(await cancelling).toEqual({ done: 7, asked: 0, failed: [] });
     expect(await test.tock.runs.get(rows[0].id)).toMatchObject({ status: 'cancelled' });
   });
+
+  it('shows the present state of a member that was retried after the join ran', async () => {
+    broken.add(1);
+    const runs = [0, 1].map(n => ({ job: part, payload: { n } }));
+    const { id } = await test.tock.enqueueGroup(runs, { then: { job: total }, on: 'completion' });
+    await drain();
+    expect(await test.tock.group(id)).toMatchObject({ states: { dead: 1, succeeded: 1 } });
+    broken.clear();
+    await test.tock.retryGroup(id);
+    expect(await test.tock.group(id)).toMatchObject({ states: { dead: 0, queued: 1, succeeded: 1 } });
+    await drain();
+    expect(await test.tock.group(id)).toMatchObject({ states: { dead: 0, succeeded: 2 }, errors: [] });
+    // What the join was given stays.
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      output: ['succeeded', 'dead'],
+      waits: [{ runs: { failed: 1 } }],
+    });
+  });
 });

@@ -54,11 +54,11 @@ describe.each(Object.entries(ways))('a group %s', (_, enqueue) => {
 
   it('is refused where another caller used the key of a member while it waited for its own', async () => {
     const first = await begin(`select tock.enqueue('part', idempotency_key => 'group')`);
-    const refused = expect(enqueue(['member'], 'group')).rejects.toThrow('members of a group are new runs');
+    const answer = enqueue(['member'], 'group').catch(String);
     await blocked(1);
     await (await open()).query(`select tock.enqueue('part', idempotency_key => 'member')`);
     await first.query('rollback');
-    await refused;
+    expect(await answer).toContain('members of a group are new runs');
     expect(await runs()).toHaveLength(1);
   });
 });

@@ -21,7 +21,7 @@ import { IS_FROZEN } from '../../definitions/freeze/frozen.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
-/** Whether a run waits for its data interval, and no wait was written for it yet: not all of that is there. */
+/** Whether a run waits for its data interval, of which not all is there: no wait was written for it yet. */
 export const lacksInterval = (run: string) =>
   `(${run}.run_at = '9999-12-31' and ${run}.trigger in ('cron', 'backfill') and ${run}.scheduled_for is not null
     and not exists (select from tock.job_waits w where w.run_id = ${run}.id))`;
