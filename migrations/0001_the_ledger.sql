@@ -1989,7 +1989,6 @@ create function tock.enqueue_group(
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-  last_id constant bigint := nextval('tock.job_runs_id_seq');
   join_id bigint;
   member jsonb;
   members bigint[] := '{}';
@@ -2002,7 +2001,13 @@ begin
     raise exception 'on_end must be success or completion' using errcode = 'invalid_parameter_value';
   end if;
   join_id := tock.enqueue(then_job, then_payload, enqueue_group.idempotency_key, '9999-12-31');
-  if join_id < last_id or exists (select from tock.job_waits w where w.run_id = join_id) then
+  -- A run that is new has the id that this session was given last.
+  if join_id is distinct from currval('tock.job_runs_id_seq') then
+    if not exists (select from tock.job_waits w where w.run_id = join_id and w.kind = 'group'
+      and not exists (select from tock.job_awaited_runs a where a.wait_id = w.id and a.name is not null)) then
+      raise exception 'the key % was used by run %, which is not the join of a group', enqueue_group.idempotency_key, join_id
+        using errcode = 'unique_violation';
+    end if;
     return join_id;
   end if;
   if depth > 32 then
@@ -2020,7 +2025,7 @@ begin
     member_id := tock.enqueue(member ->> 'job', member -> 'payload', member ->> 'key', (member ->> 'run_at')::timestamptz, member ->> 'queue',
       (member ->> 'priority')::integer, (member ->> 'max_attempts')::integer,
       tags => case when member ? 'tags' then array(select jsonb_array_elements_text(member -> 'tags')) end);
-    if member_id < last_id then
+    if member_id is distinct from currval('tock.job_runs_id_seq') then
       raise exception 'the key % of a member was used by run %: members of a group are new runs', member ->> 'key', member_id
         using errcode = 'unique_violation';
     end if;
@@ -2031,7 +2036,7 @@ begin
   return join_id;
 end $$;
 
-comment on function tock.enqueue_group(jsonb, text, jsonb, text, text, integer) is 'Enqueues runs, objects with job, payload, key, run_at, queue, priority, max_attempts and tags, or with runs, then and on for a group as a member; and one that runs when all have succeeded, or ended (on_end: completion). Returns the id of that one; with a key that was used before, of the run that has it, and enqueues nothing.';
+comment on function tock.enqueue_group(jsonb, text, jsonb, text, text, integer) is 'Enqueues runs, objects with job, payload, key, run_at, queue, priority, max_attempts and tags, or with runs, then and on for a group as a member; and one that runs when all have succeeded, or ended (on_end: completion). Returns the id of that one; with a key that was used before, of the group that has it, and enqueues nothing.';
 
 -- Events -----------------------------------------------------------------------------------------
 

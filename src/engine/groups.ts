@@ -28,7 +28,8 @@ const MAX_ADDED = 10_000;
 /**
  * Enqueues runs and their join, all or none, in one transaction: that of the caller with `client`. With a key
  * that was used before, nothing; then it returns that group.
- * @throws TockError as `enqueueMany` does; TOCK_BAD_OPTION; TOCK_BAD_KEY for a member whose key was used
+ * @throws TockError as `enqueueMany` does; TOCK_BAD_OPTION; TOCK_BAD_KEY for a member whose key was used, or
+ * a key of the group that another run has
  */
 export async function enqueueGroup(
   engine: Engine,
@@ -40,12 +41,18 @@ export async function enqueueGroup(
   const { runs, joins } = flatten(members, options);
   const [first, ...rest] = runs;
   if (first === undefined) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
-  const writeJoin = await enqueueing(engine, [key === undefined ? first : { ...first, key }]);
+  const join = key === undefined ? first : { ...first, key };
+  const writeJoin = await enqueueing(engine, [join]);
   const writeRest = rest.length === 0 ? null : await enqueueing(engine, rest, true);
   return await inTransactionOf(engine, client, async session => {
     const [made] = await writeJoin(session);
     if (made === undefined) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
     if (!made.isNew) {
+      if (!(await isJoin.first(session, { join: made.id })))
+        throw new TockError(
+          'TOCK_BAD_KEY',
+          `the key ${quote(join.key)} was used by run ${made.id}, which is not the join of a group`,
+        );
       const old = await readMembers.run(session, { join: made.id });
       return { id: made.id, runs: old.map(({ id }) => id), isNew: false };
     }

@@ -14,7 +14,8 @@ export interface GroupMethods<Jobs extends readonly AnyJob[] = readonly AnyJob[]
   /**
    * Enqueues runs, and their join, which is executed when they have succeeded, or ended. A member may be a
    * group itself.
-   * @throws TockError as `enqueueMany` does; TOCK_BAD_KEY for a member whose key was used before
+   * @throws TockError as `enqueueMany` does; TOCK_BAD_KEY for a member whose key was used before, or a key of
+   * the group that another run has
    */
   enqueueGroup<const J extends readonly unknown[]>(
     runs: GroupMembers<J, Jobs>,
@@ -47,14 +48,15 @@ export interface GroupMethods<Jobs extends readonly AnyJob[] = readonly AnyJob[]
    */
   flow(id: string): Promise<FlowRecord | null>;
   /**
-   * Puts all dead members of a group back into the queue, due now, in one transaction; by the id of the join
-   * or of a member. `attempts`: how many more; default: as many as the job has.
+   * Puts all dead members of a group, and of the groups in it, back into the queue, due now, in one
+   * transaction; by the id of the join or of a member. `attempts`: how many more; default: as many as the job
+   * has.
    * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_OPTION
    */
   retryGroup(id: string, options?: RetryOptions): Promise<GroupActed>;
   /**
-   * Cancels the join and all members that have not ended, in one transaction; the handlers of running ones
-   * are asked to stop. @throws TockError TOCK_NOT_FOUND
+   * Cancels the join and all members that have not ended, also of the groups in it, in one transaction; the
+   * handlers of running ones are asked to stop. @throws TockError TOCK_NOT_FOUND
    */
   cancelGroup(id: string, options?: CancelOptions): Promise<GroupActed>;
 }

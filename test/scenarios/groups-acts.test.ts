@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, typeOnly } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
+import { otherSessions } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const broken = new Set<number>();
@@ -23,6 +24,7 @@ const total = defineJob({
   },
 });
 const test = openOnce(() => openTestTock([part, total]));
+const { begin, blocked } = otherSessions(test);
 beforeEach(() => broken.clear());
 const enqueue = async (count: number, options = {}) =>
   await test.tock.enqueueGroup(
@@ -116,5 +118,63 @@ describe('a group', () => {
     await expect(test.tock.cancelGroup('999999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
     const alone = await test.tock.enqueue(part, { n: 1 });
     await expect(test.tock.retryGroup(alone)).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
+  });
+
+  /** 1: a group of which one member is a group of the parts 5 and 6. */
+  const enqueueNested = async (options = {}) => {
+    const inner = [5, 6].map(n => ({ job: part, payload: { n }, ...options }));
+    const group = { runs: [{ runs: inner, then: { job: total } }], then: { job: total } };
+    return await test.tock.enqueueGroup([{ job: part, payload: { n: 1 }, ...options }, group], {
+      then: { job: total },
+    });
+  };
+
+  it('has the dead members of the groups in it retried', async () => {
+    broken.add(1).add(6);
+    const { id } = await enqueueNested();
+    await drain();
+    broken.clear();
+    expect(await test.tock.retryGroup(id)).toEqual({ done: 2, asked: 0, failed: [] });
+    await drain();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('is cancelled with the groups in it, and with what their members add meanwhile', async () => {
+    const { id, runs } = await enqueueNested({ delay: '1d' });
+    const innermost = `${Number(runs[1]) + 1}`;
+    // As ctx.group.add does it.
+    const adding = await begin(`select from tock.job_runs_live where id = ${innermost} for key share`);
+    const { rows } = await adding.query(`
+      with made as (
+        insert into tock.job_runs_live (job, status, run_at, payload, has_waiters)
+        values ('part', 'queued', tock.now() + interval '1 day', '{"n": 7}', true) returning id
+      ), wait as (
+        select id from tock.job_waits where run_id = ${innermost} for no key update
+      )
+      insert into tock.job_awaited_runs (wait_id, position, run_id) select wait.id, 3, made.id from made, wait
+      returning run_id::text as id`);
+    const cancelling = test.tock.cancelGroup(id);
+    await blocked(1);
+    await adding.query('commit');
+    expect(await cancelling).toEqual({ done: 7, asked: 0, failed: [] });
+    expect(await test.tock.runs.get(rows[0].id)).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('shows the present state of a member that was retried after the join ran', async () => {
+    broken.add(1);
+    const runs = [0, 1].map(n => ({ job: part, payload: { n } }));
+    const { id } = await test.tock.enqueueGroup(runs, { then: { job: total }, on: 'completion' });
+    await drain();
+    expect(await test.tock.group(id)).toMatchObject({ states: { dead: 1, succeeded: 1 } });
+    broken.clear();
+    await test.tock.retryGroup(id);
+    expect(await test.tock.group(id)).toMatchObject({ states: { dead: 0, queued: 1, succeeded: 1 } });
+    await drain();
+    expect(await test.tock.group(id)).toMatchObject({ states: { dead: 0, succeeded: 2 }, errors: [] });
+    // What the join was given stays.
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      output: ['succeeded', 'dead'],
+      waits: [{ runs: { failed: 1 } }],
+    });
   });
 });

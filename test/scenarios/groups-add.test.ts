@@ -31,7 +31,7 @@ const total = defineJob({
   },
 });
 const test = openOnce(() => openTestTock([part, grows, total]));
-const { begin } = otherSessions(test);
+const { begin, blocked } = otherSessions(test);
 beforeEach(async () => {
   inMember = async () => undefined;
   joins = 0;
@@ -161,5 +161,33 @@ describe('ctx.group.add', () => {
       code: 'TOCK_BAD_STATE',
       message: `ctx.group.add: the join of the group, run ${over.id}, waits no longer`,
     });
+  });
+
+  it('is refused where the join is cancelled meanwhile, and adds nothing', async () => {
+    const group = await enqueue([{ n: 7 }]);
+    const cancelling = await begin(`delete from tock.job_runs_live where id = ${group.id}`);
+    const ticking = test.tock.tick();
+    await blocked(1);
+    await cancelling.query('commit');
+    await ticking;
+    expect(await errorOf(group.runs[0])).toMatchObject({
+      code: 'TOCK_BAD_STATE',
+      message: `ctx.group.add: the join of the group, run ${group.id}, waits no longer`,
+    });
+    expect(await test.tock.group(group.id)).toBeNull();
+    expect(await test.sql(`select from tock.job_runs_live where job = 'part'`)).toEqual([]);
+  });
+
+  it('is about the group of a run that has children in a flow, and of no flow', async () => {
+    const group = await enqueue([{ n: 7 }]);
+    await test.tock.enqueueFlow({ later: { job: total, after: [group.runs[0] ?? ''] } });
+    const flow = await test.tock.enqueueFlow({
+      first: { job: grows, payload: { runs: [{ n: 1 }] } },
+      next: { job: total, after: ['first'], ifParentFails: 'cancel' },
+    });
+    await drain();
+    expect(await test.tock.runs.get(group.id)).toMatchObject({ output: [1, 7] });
+    expect(await errorOf(flow.first)).toMatchObject({ code: 'TOCK_BAD_STATE' });
+    expect((await test.tock.runs.get(flow.next))?.waits).toMatchObject([{ runs: { count: 1 } }]);
   });
 });

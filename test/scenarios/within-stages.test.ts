@@ -71,6 +71,29 @@ describe('before all occurrences have a run', () => {
     expect(await dailyRuns()).toMatchObject([{ status: 'succeeded', output: 0 }]);
   });
 
+  it('cancelled and retried, it waits on, or starts where all of them have come meanwhile', {
+    tags: 'check',
+  }, async () => {
+    const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
+    await pauseTwoHours(tock);
+    await tickAt(tock, MIDNIGHT);
+    const id = (await dailyRuns())[0]?.id ?? '';
+    const again = async (meanwhile = async () => {}) => {
+      await tock.runs.cancel(id);
+      await meanwhile();
+      await tock.runs.retry(id);
+      await tock.tick();
+      return await tock.runs.get(id);
+    };
+    expect(await again()).toMatchObject({ status: 'queued', attempts: 0, waits: [] });
+    expect(await test.sql(outbox)).toEqual([]);
+    const backfilled = async () => {
+      await tock.schedules.backfill('hourly', { from: '2026-05-02T19:00:00Z', to: '2026-05-02T20:00:01Z' });
+      await tock.tick();
+    };
+    expect(await again(backfilled)).toMatchObject({ status: 'succeeded', output: 23 });
+  });
+
   it('continued by an operator, it is the join of the runs that there are, and waits for their ends', {
     tags: 'check',
   }, async () => {

@@ -20,6 +20,8 @@ import { joinToMade } from '../materialize/follow-intervals.js';
 import { findRunOrPending } from './runs.js';
 
 const BATCH = 500;
+/** So many are read at once: each page looks at all members. */
+const PAGE = 20 * BATCH;
 /** Of members that could not be retried, these many are named. */
 const MAX_FAILURES = 100;
 
@@ -48,19 +50,19 @@ async function findGroup(engine: Engine, id: string): Promise<GroupRow> {
   throw new TockError('TOCK_NOT_FOUND', `run ${quote(run)} is neither the join nor a member of a group`);
 }
 
-/** Ids of members, ascending, in batches. */
+/** Ids of members, also of the groups in the group, ascending, in batches. */
 async function* membersOf(session: Session, wait: string, isDead: boolean): AsyncGenerator<string[]> {
   for (let after = '0'; ; ) {
-    const ids = (await readMemberPage.run(session, { wait, after, limit: BATCH, isDead })).map(row => row.id);
-    if (ids.length > 0) yield ids;
-    if (ids.length < BATCH) return;
+    const ids = (await readMemberPage.run(session, { wait, after, limit: PAGE, isDead })).map(row => row.id);
+    for (let start = 0; start < ids.length; start += BATCH) yield ids.slice(start, start + BATCH);
+    if (ids.length < PAGE) return;
     after = ids.at(-1) ?? after;
   }
 }
 
 /**
- * Puts all dead members of a group back into the queue, due now, in one transaction. One that cannot be live
- * again is named, and the others are retried.
+ * Puts all dead members of a group, and of the groups in it, back into the queue, due now, in one
+ * transaction. One that cannot be live again is named, and the others are retried.
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_OPTION
  */
 export async function retryGroup(
@@ -104,7 +106,7 @@ export async function retryGroup(
 
 /**
  * Cancels a group in one transaction: its join first, so that it cannot start meanwhile, then the members
- * that have not ended; the handlers of running ones are asked to stop.
+ * that have not ended, also of the groups in it; the handlers of running ones are asked to stop.
  * @throws TockError TOCK_NOT_FOUND
  */
 export async function cancelGroup(
@@ -125,7 +127,9 @@ export async function cancelGroup(
       for (const key of ended.freed ?? []) freed.add(key);
     };
     await cancel([join]);
-    for await (const ids of membersOf(session, wait, false)) await cancel(ids);
+    // Until the joins of the groups in it are cancelled too, members of these may add others.
+    for (let pass = 0; pass < 2; pass++)
+      for await (const ids of membersOf(session, wait, false)) await cancel(ids);
     const details = { runs: done + asked, ...(reason === null ? {} : { reason }) };
     await audit(session, engine, {
       action: 'groups.cancel',

@@ -14,6 +14,7 @@ import {
   statuses,
   writeOutbox,
 } from './transition.js';
+import { lacksInterval } from './waits/intervals.js';
 
 const CANCEL = statement<{ ids: string; reason: string | null; again: boolean }, CancelledRuns>(
   'cancel-runs',
@@ -133,13 +134,17 @@ with target as materialized (
   insert into tock.job_outbox (kind, run_ids)
   select 'end', array[min(a.run_id)] from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
   where w.run_id = any(array(select g.id from gone g)) and w.kind = 'group' and w.outcome is null group by w.id
+), lacking as (
+  insert into tock.job_outbox (kind, definition_id)
+  select distinct 'interval', g.definition_id from gone g where ${lacksInterval('g')} order by g.definition_id
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
   slot_keys, slot_limits, live_key, traceparent, has_parents, tags, keeps_changes, has_waiters, status)
 select id, definition_id,
-  -- A join waits on, and so does a run of a flow.
-  case when exists (select from tock.job_waits w where w.run_id = gone.id and w.kind = 'group' and w.outcome is null) then '9999-12-31'
+  -- A join waits on, and so does a run of a flow, or one that lacks its data interval.
+  case when exists (select from tock.job_waits w where w.run_id = gone.id and w.kind = 'group' and w.outcome is null)
+      or ${lacksInterval('gone')} then '9999-12-31'
     when :stepMs::float8 is null then tock.now()
     else greatest(tock.now(), :from::timestamptz + (:offset::integer + row_number() over (order by id) - 1) * :stepMs::float8 * interval '1 millisecond') end,
   priority, attempts,

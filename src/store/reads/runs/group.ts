@@ -6,6 +6,7 @@ import type { MemberStatus, SlowMember } from '../../../model/run/group-record.j
 import type { RunStatus } from '../../../model/run/states.js';
 import { statement } from '../../connection/statement.js';
 import { innermostCause } from '../../connection/values/error-parts.js';
+import { statuses } from '../../runs/transition.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
@@ -41,10 +42,11 @@ select w.run_id::text as id from tock.job_waits w
 where w.kind = 'group' and w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = :run)) order by w.id limit 10`,
 );
 
-// Most ends are noted; only the runs of the others are looked up, one by one: a join would read all runs.
-const STATUS = `coalesce(a.status, (select l.status from tock.job_runs_live l where l.id = a.run_id),
-  (select f.status from tock.job_runs_finished f where f.id = a.run_id),
-  case when exists (select from tock.job_successors s where s.run_id = a.run_id) then 'queued' else 'pruned' end) collate "C"`;
+// Most ends are noted, and for good; only the runs of the others are looked up, one by one: a join would read
+// all runs. What a retry may have changed since it was noted counts as it is now.
+const STATUS = `case when a.status not in (${statuses('retry')}) then a.status else coalesce(
+  (select l.status from tock.job_runs_live l where l.id = a.run_id), (select f.status from tock.job_runs_finished f where f.id = a.run_id), a.status,
+  case when exists (select from tock.job_successors s where s.run_id = a.run_id) then 'queued' else 'pruned' end) end collate "C"`;
 
 /** How many members are in a state, with the ids of the first five. */
 export interface MemberState {
@@ -93,7 +95,7 @@ select s.id::text, s.job, s.status, ${epochMs('s.took')} as "tookMs" from (
   where r.finished_at >= :since::timestamptz and r.started_at is not null and r.id in (select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait)
   union all
   select r.id, r.job, r.status, tock.now() - r.started_at from tock.job_runs_live r
-  where r.status = 'running' and r.id = any(array(select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait and a.status is null))
+  where r.status = 'running' and r.id = any(array(select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait and (a.status is null or a.status <> 'succeeded')))
   order by took desc limit 5
 ) s order by s.took desc`,
 );
@@ -109,16 +111,26 @@ where r.status = 'dead' and r.finished_at >= :since::timestamptz and r.id = any(
   select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait and (a.status is null or a.status = 'dead') order by a.position limit :limit::integer))`,
 );
 
-/** Members that may be retried or cancelled, ascending, after an id. */
+/**
+ * Members that may be retried or cancelled, also of the groups in the group, ascending, after an id. What a
+ * run of a flow waits for has names, and is not in a group.
+ */
 export const readMemberPage = statement<
   { readonly wait: string; readonly after: string; readonly limit: number; readonly isDead: boolean },
   { readonly id: string }
 >(
   'read-member-page',
   `
-select a.run_id::text as id from tock.job_awaited_runs a
-where a.wait_id = :wait and a.run_id > :after::bigint
-  and case when :isDead::boolean then exists (select from tock.job_runs_finished f where f.id = a.run_id and f.status = 'dead')
-    else exists (select from tock.job_runs_live l where l.id = a.run_id) end
-order by a.run_id limit :limit::integer`,
+with recursive member(id) as (
+  select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait
+  union
+  select n.run_id from member m cross join lateral (
+    select a.run_id from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+    where w.run_id = m.id and w.kind = 'group' and a.name is null offset 0) n
+)
+select m.id::text from member m
+where m.id > :after::bigint
+  and case when :isDead::boolean then exists (select from tock.job_runs_finished f where f.id = m.id and f.status = 'dead')
+    else exists (select from tock.job_runs_live l where l.id = m.id) end
+order by m.id limit :limit::integer`,
 );

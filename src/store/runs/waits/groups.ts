@@ -22,9 +22,9 @@ export const joinRuns = statement<Joins, { readonly unknown: readonly string[] }
 );
 
 /**
- * The groups of which a run is a member, locked so that none of their joins can be made due meanwhile. The
- * caller holds the run, so it has not ended, and the groups still wait for it. Not the scheduled runs that
- * wait for it in their data interval.
+ * The groups of which a run is a member, locked so that none of their joins can be made due, or cancelled,
+ * meanwhile: first the joins, as all that ends waits does. The caller holds the run, so it has not ended, and
+ * the groups still wait for it. Not what waits for it in a flow, nor scheduled runs in their data interval.
  */
 export const lockGroupsOf = statement<
   { readonly member: string },
@@ -32,9 +32,15 @@ export const lockGroupsOf = statement<
 >(
   'lock-groups-of',
   `
-select w.id::text as wait, w.run_id::text as join, w.outcome is not null as "isOver" from tock.job_waits w
-where w.kind = 'group' and w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = :member))
-  and not exists (select from tock.job_runs r where r.id = w.run_id and r.scheduled_for is not null)
+with found as materialized (
+  select w.id, w.run_id from tock.job_waits w
+  where w.kind = 'group' and w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = :member and a.name is null))
+    and not exists (select from tock.job_runs r where r.id = w.run_id and r.scheduled_for is not null)
+), live as materialized (
+  select r.id from tock.job_runs_live r where r.id = any(array(select f.run_id from found f)) order by r.id for key share
+)
+select w.id::text as wait, w.run_id::text as join, w.outcome is not null or w.run_id <> all(array(select l.id from live l)) as "isOver"
+from tock.job_waits w where w.id = any(array(select f.id from found f)) and (select count(*) from live) >= 0
 order by w.id for no key update`,
 );
 
@@ -106,10 +112,12 @@ from (
 order by p.position`,
 );
 
-/** A row: the run is the join of a group. */
+/** A row: the run is the join of a group. A run of a flow has names for those that it waits for. */
 export const isJoin = statement<{ readonly join: string }, object>(
   'is-join',
-  `select from tock.job_waits w where w.run_id = :join and w.kind = 'group'`,
+  `
+select from tock.job_waits w where w.run_id = :join and w.kind = 'group'
+  and not exists (select from tock.job_awaited_runs a where a.wait_id = w.id and a.name is not null)`,
 );
 
 /**

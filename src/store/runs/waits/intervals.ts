@@ -21,9 +21,13 @@ import { IS_FROZEN } from '../../definitions/freeze/frozen.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
+/** Whether a run waits for its data interval, of which not all is there: no wait was written for it yet. */
+export const lacksInterval = (run: string) =>
+  `(${run}.run_at = '9999-12-31' and ${run}.trigger in ('cron', 'backfill') and ${run}.scheduled_for is not null
+    and not exists (select from tock.job_waits w where w.run_id = ${run}.id))`;
+
 /** A live run `r` that no wait was written for yet. */
-const HAS_NO_WAIT = `r.status = 'queued' and r.run_at = '9999-12-31' and r.trigger in ('cron', 'backfill') and r.scheduled_for is not null
-    and not exists (select from tock.job_waits w where w.run_id = r.id)`;
+const HAS_NO_WAIT = `r.status = 'queued' and ${lacksInterval('r')}`;
 
 /** Notes that runs of these definitions wait, which is looked at after the commit. */
 export const noteIntervals = statement<{ readonly ids: readonly string[] }, unknown>(
