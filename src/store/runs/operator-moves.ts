@@ -10,12 +10,22 @@ import {
   freeSlots,
   hasBegun,
   insertFinished,
+  insertRuns,
   noteRetried,
   statuses,
   writeOutbox,
 } from './transition.js';
 
-const CANCEL = statement<{ ids: string; reason: string | null; again: boolean }, CancelledRuns>(
+/** What a successor keeps that never was a run. */
+const OF_SUCCESSOR =
+  'job payload run_at queue priority max_attempts trigger slot_keys slot_limits traceparent created_at live_key tags';
+
+// A successor that was about to be a run, and is one by now, is missed: this statement does not see its run.
+// Who waits for one cannot mark it, so each end is in the outbox.
+const CANCEL = statement<
+  { ids: string; reason: string | null; again: boolean },
+  CancelledRuns & { readonly missed: readonly string[] }
+>(
   'cancel-runs',
   `
 with target as materialized (
@@ -30,8 +40,28 @@ with target as materialized (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in (${statuses('cancel')}))) returning r.*
 ), ended as (
   ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: ':reason' })} returning id
-), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
-select ${AFTER_WAITING}, array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
+), successors as materialized (
+  select s.run_id from tock.job_successors s where s.run_id = any(:ids::bigint[]) and (select count(*) from target) >= 0
+  order by s.run_id for update
+), dropped as (
+  delete from tock.job_successors s where s.run_id = any(array(select f.run_id from successors f)) returning s.*
+), never_runs as (
+  ${insertRuns('job_runs_finished', 'dropped', {
+    ...Object.fromEntries(OF_SUCCESSOR.split(' ').map(column => [column, column])),
+    id: 'run_id',
+    idempotency_key: 'live_key',
+    status: `'${TRANSITIONS.cancel.to}'`,
+    skip_reason: ':reason',
+    finished_at: 'tock.now()',
+  })} returning id
+), ends as (
+  select id, generation, definition_id, scheduled_for, job, has_waiters from gone
+  union all
+  select run_id, 1, null, null, job, true from dropped
+), ${freeSlots('gone', 'true')}, ${writeOutbox('ends', `'${TRANSITIONS.cancel.to}'`)}
+select ${AFTER_WAITING}, array(select id::text from (select id from ended union all select id from never_runs) c order by id) as cancelled, array(select id::text from asked order by id) as asked,
+  array(select s.run_id::text from tock.job_successors s where s.run_id = any(:ids::bigint[])
+    and s.run_id <> all(array(select d.run_id from dropped d)) order by s.run_id) as missed,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
   (select count(tock.notify(case when locked_by = '${HANDED_OFF}' then 'reap' else 'cancel:' || id end)::text) from asked) as notified`,
 );
@@ -44,8 +74,9 @@ export interface CancelledRuns extends AfterMove {
 }
 
 /**
- * Cancels runs that are not running at once; asks the holders of running ones to stop. One that is handed
- * over loses its lease: the next reaping cancels it. Those that were asked before keep the reason of that.
+ * Cancels runs that are not running at once, and successors; asks the holders of running ones to stop. One
+ * that is handed over loses its lease: the next reaping cancels it. Those that were asked before keep the
+ * reason of that.
  */
 export async function cancelRuns(
   session: Session,
@@ -53,8 +84,21 @@ export async function cancelRuns(
   reason: string | null,
   { again = false } = {},
 ): Promise<CancelledRuns> {
-  const row = await CANCEL.first(session, { ids: `{${ids.join()}}`, reason, again });
-  return row ?? { cancelled: [], asked: [], freed: null, outboxWritten: false };
+  const all = {
+    cancelled: [] as string[],
+    asked: [] as string[],
+    freed: [] as string[],
+    outboxWritten: false,
+  };
+  for (let left = ids; left.length > 0; ) {
+    const row = await CANCEL.first(session, { ids: `{${left.join()}}`, reason, again });
+    all.cancelled.push(...(row?.cancelled ?? []));
+    all.asked.push(...(row?.asked ?? []));
+    all.freed.push(...(row?.freed ?? []));
+    all.outboxWritten ||= row?.outboxWritten === true;
+    left = row?.missed ?? [];
+  }
+  return all;
 }
 
 /** What became of a cancel: null if the run is not live. */

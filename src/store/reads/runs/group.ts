@@ -119,6 +119,6 @@ export const readMemberPage = statement<
 select a.run_id::text as id from tock.job_awaited_runs a
 where a.wait_id = :wait and a.run_id > :after::bigint
   and case when :isDead::boolean then exists (select from tock.job_runs_finished f where f.id = a.run_id and f.status = 'dead')
-    else exists (select from tock.job_runs_live l where l.id = a.run_id) end
+    else exists (select from tock.job_runs_live l where l.id = a.run_id) or exists (select from tock.job_successors s where s.run_id = a.run_id) end
 order by a.run_id limit :limit::integer`,
 );
