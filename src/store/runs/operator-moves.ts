@@ -3,6 +3,7 @@ import { HANDED_OFF, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
+import { fairRunsCome } from './fair/slots.js';
 import { endLease } from './hand-off/handed-off.js';
 import {
   AFTER_WAITING,
@@ -177,10 +178,10 @@ with target as materialized (
   insert into tock.job_outbox (kind, run_ids)
   select 'end', array[min(a.run_id)] from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
   where w.run_id = any(array(select g.id from gone g)) and w.kind = 'group' and w.outcome is null group by w.id
-)
+), made as (
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, traceparent, has_parents, tags, keeps_changes, has_waiters, status)
+  slot_keys, slot_limits, blocked_on, live_key, traceparent, has_parents, tags, keeps_changes, has_waiters, status)
 select id, definition_id,
   -- A join waits on, and so does a run of a flow.
   case when exists (select from tock.job_waits w where w.run_id = gone.id and w.kind = 'group' and w.outcome is null) then '9999-12-31'
@@ -189,12 +190,14 @@ select id, definition_id,
   priority, attempts,
   attempts + coalesce(:attempts::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, has_parents, tags,
+  idempotency_key, payload, errors, slot_keys, slot_limits, tock.fair_key_in(slot_keys), live_key, traceparent, has_parents, tags,
   (select d.keeps_changes from tock.job_definitions d where d.name = gone.job),
   -- A wait for it may be begun now, unseen by this statement.
   true, '${TRANSITIONS.retry.to}'
 from gone order by id
-returning id::text as id, (select tock.notify('queued')) as notified`,
+returning id, blocked_on
+), ${fairRunsCome('made')}
+select id::text as id, (select tock.notify('queued')) as notified, (select count(*) from come) as come from made order by made.id`,
 );
 
 /**
