@@ -710,6 +710,11 @@ create function tock.fair_limits(slot_keys text[], slot_limits integer[]) return
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select case when slot_keys[1] like '~%' and cardinality(slot_keys) > coalesce(cardinality(slot_limits), 0) then array_prepend(1, slot_limits) else slot_limits end $$;
 
+create function tock.fair_key_in(slot_keys text[]) returns text
+language sql immutable parallel safe
+as $$ select case when slot_keys[1] like '~%' then slot_keys[1] end $$;
+
+comment on function tock.fair_key_in(text[]) is 'The fair key among the concurrency keys of a run, on which a new run is blocked; null: it has none.';
 comment on function tock.fair_slots(text[], text, text, jsonb) is 'The concurrency keys of a new run: its fair key, if it has one, and those of its job.';
 comment on function tock.fair_limits(text[], integer[]) is 'The limits of these keys.';
 
@@ -1012,12 +1017,12 @@ begin
   if found then
     next.run_at := greatest(next.run_at, due);
     insert into tock.job_runs_live (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
-      traceparent, created_at, tags, keeps_changes, has_waiters, status)
+      blocked_on, traceparent, created_at, tags, keeps_changes, has_waiters, status)
     values (next.run_id, next.job, next.payload, next.live_key, next.live_key, next.run_at, next.queue, next.priority, next.max_attempts, next.trigger,
-      next.slot_keys, next.slot_limits, next.traceparent, next.created_at, next.tags, next.keeps_changes,
+      next.slot_keys, next.slot_limits, tock.fair_key_in(next.slot_keys), next.traceparent, next.created_at, next.tags, next.keeps_changes,
       -- A wait for it may be begun now, unseen from here.
       true, 'queued');
-    perform tock.wake_for(next.run_at, array[next.queue]);
+    perform tock.wake_for_run(next.run_at, next.queue, next.slot_keys);
   end if;
   return null;
 end $$;
@@ -1450,6 +1455,19 @@ end $$;
 
 comment on function tock.wake_for(timestamptz, text[], text) is 'Wakes listening daemons for a new run, if it is due before their next poll and one that claims from any of the queues may be asleep.';
 
+create function tock.wake_for_run(run_at timestamptz, queue text, slot_keys text[]) returns void
+language plpgsql volatile
+as $$
+begin
+  if tock.fair_key_in(slot_keys) is null then
+    perform tock.wake_for(wake_for_run.run_at, array[queue]);
+  else
+    perform tock.fair_runs_come(slot_keys[1:1]);
+  end if;
+end $$;
+
+comment on function tock.wake_for_run(timestamptz, text, text[]) is 'Wakes who may claim a new run: for its fair key, if it has one.';
+
 -- SQL and the library enqueue through the functions below, never by an insert of their own. They run with the owner's
 -- rights: a role that enqueues needs EXECUTE on them and no right on any table, and cannot choose what they have no
 -- parameter for, such as a fence, attempts, a lease, an occurrence or another job's slots.
@@ -1629,11 +1647,7 @@ begin
     new_queue, coalesce(enqueue.priority, defaults.priority, 0),
     coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', tock.valid_traceparent(enqueue.traceparent), new_tags, defaults.keeps_changes, keys, tock.fair_limits(keys, null),
     keys[1], 'queued');
-  if keys is null then
-    perform tock.wake_for(due, array[new_queue]);
-  else
-    perform tock.fair_runs_come(keys[1:1]);
-  end if;
+  perform tock.wake_for_run(due, new_queue, keys);
   return new_id;
 end $$;
 
@@ -1718,7 +1732,7 @@ with shapes as materialized (
   select i.id, i.job, i.payload::jsonb, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys,
     case when i.slot_keys[1] like '~%' then array_prepend(1, case when i.slot_limit is not null then array[i.slot_limit] end)
       when i.slot_limit is not null then array[i.slot_limit] end,
-    case when i.slot_keys[1] like '~%' then i.slot_keys[1] end, tock.valid_traceparent(i.traceparent),
+    tock.fair_key_in(i.slot_keys), tock.valid_traceparent(i.traceparent),
     i.has_waiters, case when i.tags is not null then tock.require_tags(i.tags) end, i.keeps_changes, 'queued'
   from input i left join keyed k on k.run_id = i.id
   where i.key is null or k.run_id is not null
@@ -1767,9 +1781,9 @@ begin
       from tock.job_runs_live r where r.live_key = next.live_key;
       if not found then
         insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
-          traceparent, tags, keeps_changes, status)
+          blocked_on, traceparent, tags, keeps_changes, status)
         values (next.run_id, next.job, next.payload, next.live_key, next.live_key, next.run_at, next.queue, next.priority, next.max_attempts, next.trigger,
-          next.slot_keys, next.slot_limits, next.traceparent, next.tags, next.keeps_changes, 'queued')
+          next.slot_keys, next.slot_limits, tock.fair_key_in(next.slot_keys), next.traceparent, next.tags, next.keeps_changes, 'queued')
         on conflict (live_key) where live_key is not null do nothing
         returning r.id, true, false into enqueue_newest.id, made, replaced;
         due := next.run_at;
@@ -1790,11 +1804,11 @@ begin
         update tock.job_runs_live r
         set payload = next.payload, priority = next.priority, queue = next.queue, max_attempts = next.max_attempts,
           slot_keys = next.slot_keys, slot_limits = next.slot_limits, traceparent = next.traceparent, tags = next.tags,
-          blocked_on = null, unblocked_on = null, run_at = least(next.run_at, r.created_at + max_ms * interval '1 millisecond')
+          blocked_on = tock.fair_key_in(next.slot_keys), unblocked_on = null, run_at = least(next.run_at, r.created_at + max_ms * interval '1 millisecond')
         where r.id = run.id and r.job = next.job and tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at)
-        returning r.id, false, true, nullif(r.run_at, greatest(r.run_at, run.run_at)) into enqueue_newest.id, made, replaced, due;
+        returning r.id, false, true, case when r.blocked_on is not null or r.run_at < run.run_at then r.run_at end into enqueue_newest.id, made, replaced, due;
       else
-        -- It holds no slot, and no definition follows it: runs under live keys have none. start_successor makes the new run.
+        -- No definition follows it: runs under live keys have none. start_successor makes the new run.
         with gone as (
           delete from tock.job_runs_live r where r.id = run.id and r.status in ('queued', 'failed') returning r.*
         ), waiting as (
@@ -1815,8 +1829,13 @@ begin
         ), noted as (
           insert into tock.job_outbox (kind, run_ids) select 'end', array[g.id] from gone g where g.has_waiters
           returning tock.notify('outbox')
+        ), freed as (
+          delete from tock.job_slots s where s.run_id = any(array(select g.id from gone g)) returning s.concurrency_key
+        ), woken as (
+          -- It may have held up a key whose order is strict.
+          select tock.fair_runs_come(array_agg(f.concurrency_key)) from freed f where f.concurrency_key like '~%' having count(*) > 0
         )
-        select w.run_id, true, true into enqueue_newest.id, made, replaced from waiting w;
+        select w.run_id, true, true into enqueue_newest.id, made, replaced from waiting w where (select count(*) from woken) >= 0;
       end if;
       exit when enqueue_newest.id is not null;
       raise exception using errcode = 'TK001', message = 'the run has moved on';
@@ -1824,7 +1843,7 @@ begin
     end;
   end loop;
   if due is not null then
-    perform tock.wake_for(due, array[next.queue]);
+    perform tock.wake_for_run(due, next.queue, next.slot_keys);
   end if;
 end $$;
 
@@ -1858,12 +1877,12 @@ with input as materialized (
   on conflict do nothing
   returning idempotency_key, run_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, tags, keeps_changes, status)
-  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, tock.valid_traceparent(i.traceparent), i.own_tags, i.keeps_changes, 'queued'
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, blocked_on, traceparent, tags, keeps_changes, status)
+  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, tock.fair_key_in(i.slot_keys), tock.valid_traceparent(i.traceparent), i.own_tags, i.keeps_changes, 'queued'
   from input i left join keyed k on k.run_id = i.id
   where i.key is null or k.run_id is not null
   order by i.id
-  returning id, run_at
+  returning id, run_at, blocked_on
 ), chosen as materialized (
   select distinct on (key) * from input where is_live order by key, case when replaces then -place else place end
 ), replacing as materialized (
@@ -1875,16 +1894,16 @@ with input as materialized (
     select not (tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) and r.job = c.job) from tock.job_runs_live r where r.live_key = c.key), false) as is_late
   from chosen c order by key
 ), live as (
-  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, tags, keeps_changes, status)
-  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, tock.valid_traceparent(traceparent), own_tags, keeps_changes, 'queued'
+  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, blocked_on, traceparent, tags, keeps_changes, status)
+  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, tock.fair_key_in(slot_keys), tock.valid_traceparent(traceparent), own_tags, keeps_changes, 'queued'
   from untried where not is_late order by key
   on conflict (live_key) where live_key is not null do update
   set payload = excluded.payload, priority = excluded.priority, queue = excluded.queue, max_attempts = excluded.max_attempts,
     slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits, traceparent = excluded.traceparent, tags = excluded.tags,
-    blocked_on = null, unblocked_on = null, run_at = least(excluded.run_at,
+    blocked_on = excluded.blocked_on, unblocked_on = null, run_at = least(excluded.run_at,
       r.created_at + ((select bounds from replacing) ->> excluded.live_key)::float8 * interval '1 millisecond')
   where tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
-  returning r.id, r.live_key, r.run_at
+  returning r.id, r.live_key, r.run_at, r.blocked_on
 ), placed as materialized (
   select coalesce(jsonb_object_agg(live_key, true), '{}') as keys from live
 ), newest as materialized (
@@ -1894,10 +1913,11 @@ with input as materialized (
 ), woken as (
   -- Once per statement. A run that was replaced, and is due no sooner than before, wakes none: daemons poll when it would have
   -- been due.
-  select tock.wake_for(min(w.run_at), case when (select count(*) from input) <= 100 then array(select distinct i.queue from input i) end) from (
-    select run_at from made
+  select tock.wake_for(min(w.run_at) filter (where w.blocked_on is null), case when (select count(*) from input) <= 100 then array(select distinct i.queue from input i) end),
+    case when count(w.blocked_on) > 0 then tock.fair_runs_come(array_agg(distinct w.blocked_on) filter (where w.blocked_on is not null)) end from (
+    select run_at, blocked_on from made
     union all
-    select run_at from live l where l.run_at < coalesce((
+    select run_at, blocked_on from live l where l.blocked_on is not null or l.run_at < coalesce((
       select old.run_at from tock.job_runs_live old where old.id = l.id and old.blocked_on is null), 'infinity')) w
 )
 select i.place, m.id is not null or coalesce(l.id = i.id, false) or coalesce(n.made and n.of = i.id, false) as made,
@@ -1977,6 +1997,8 @@ begin
   end if;
   if cardinality(at_once) > 0 then
     perform tock.wake(null, 'queued');
+    perform tock.fair_runs_come(array_agg(distinct r.blocked_on)) from tock.job_runs_live r
+    where r.id = any(at_once) and r.blocked_on like '~%' having count(*) > 0;
   end if;
   return '{}';
 end $$;

@@ -8,6 +8,7 @@ import { openTestTock } from '../support/test-tock.js';
 const NOON = '2026-03-01T12:00:00Z';
 const at = (day: string) => new Date(`2026-03-${day}T12:00:00Z`);
 let calls = 0;
+let duringPart: () => Promise<unknown> = async () => undefined;
 
 const payment = defineJob({
   name: 'payment',
@@ -36,6 +37,7 @@ const part = defineJob({
   payload: z.object({ n: z.number(), fails: z.boolean().optional() }),
   retry: { maxAttempts: 1 },
   async run(_ctx, { n, fails }) {
+    await duringPart();
     if (fails) throw new Error(`part ${n} is broken`);
     return n * n;
   },
@@ -189,9 +191,29 @@ describe('ctx.waitForRuns', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: ['cancelled'] });
   });
 
+  it('sees a successor that is cancelled before it is a run', async () => {
+    const live = { key: 'k', unique: 'live', replace: true } as const;
+    let id = '';
+    duringPart = async () => {
+      duringPart = async () => undefined;
+      const successor = await test.tock.enqueue(part, { n: 2 }, live);
+      id = await test.tock.enqueue(waiter, { ids: [successor] });
+      const other = test.another();
+      await other.tick();
+      expect(await other.runs.get(id)).toMatchObject({ status: 'queued', waits: [{ outcome: null }] });
+      expect(await other.runs.cancel(successor)).toMatchObject({ id: successor, status: 'cancelled' });
+    };
+    await test.tock.enqueue(part, { n: 1 }, live);
+    // It has no room for the one that waits, until this one has ended.
+    await test.tock.tick({ concurrency: 1 });
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: ['cancelled'] });
+  });
+
   it.each([
     [{ ids: ['99999999'] }, 'TOCK_NOT_FOUND'],
     [{ ids: ['x'] }, 'TOCK_BAD_OPTION'],
+    // Under such a name it would not know itself.
+    [{ ids: ['01'] }, 'TOCK_BAD_OPTION'],
     [{ itself: true as const }, 'TOCK_BAD_STATE'],
   ])('is refused what it cannot wait for (%j)', { tags: 'check' }, async (payload, code) => {
     const id = await test.tock.enqueue(waiter, payload);

@@ -6,11 +6,13 @@ import { otherSessions } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const broken = new Set<number>();
+let duringPart: () => Promise<unknown> = async () => undefined;
 const part = defineJob({
   name: 'part',
   payload: typeOnly<{ n: number }>(),
   retry: { maxAttempts: 1 },
-  run(_ctx, { n }) {
+  async run(_ctx, { n }) {
+    await duringPart();
     if (broken.has(n)) throw new TypeError(`part ${n} is broken`);
     return n;
   },
@@ -99,6 +101,19 @@ describe('a group', () => {
       waitsFor: [],
       endedAt: expect.any(Date),
     });
+  });
+
+  it('is cancelled with a member that is a successor still', async () => {
+    const live = { key: 'k', unique: 'live', replace: true } as const;
+    let id = '';
+    duringPart = async () => {
+      duringPart = async () => undefined;
+      ({ id } = await enqueue(1, live));
+      expect(await test.tock.cancelGroup(id)).toMatchObject({ done: 2 });
+    };
+    await test.tock.enqueue(part, { n: 7 }, live);
+    await drain();
+    expect(await test.tock.group(id)).toMatchObject({ status: 'cancelled', states: { cancelled: 1 } });
   });
 
   it('is cancelled as one act, and its join with it', { tags: 'check' }, async () => {

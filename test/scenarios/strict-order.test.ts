@@ -53,6 +53,8 @@ const enqueue = async (...names: string[]) => {
   }
   return ids;
 };
+const first = { account: 'o', n: 1 };
+const live = { key: 'k', unique: 'live' } as const;
 const drain = async () => {
   while ((await test.tock.tick({ concurrency: 4 })).executed.claimed > 0);
 };
@@ -171,6 +173,71 @@ describe('a strict order', () => {
     await test.advance('5s');
     await drain();
     expect(started).toEqual(['x1', 'y2', 'x3']);
+  });
+
+  it('goes on once the run that holds it up is replaced under its live key, by one of another key', async () => {
+    await test.tock.enqueue(apply, { account: 's', n: 1 }, live);
+    await drain();
+    await enqueue('s2');
+    await test.tock.enqueue(apply, { account: 'b', n: 9 }, { ...live, replace: true });
+    expect(await test.sql('select * from tock.job_slots')).toEqual([]);
+    await drain();
+    expect(started.toSorted()).toEqual(['b9', 's1', 's2']);
+  });
+
+  it('goes on with the next reaping once the run that holds it up was deleted by hand', async () => {
+    await enqueue('s1', 's2');
+    await drain();
+    await test.sql(`delete from tock.job_runs_live where payload ->> 'n' = '1'`);
+    await drain();
+    expect(started).toEqual(['s1', 's2']);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['under a live key', () => test.tock.enqueue(apply, first, live)],
+    ['under a live key among others', () => test.tock.enqueueMany([{ job: apply, payload: first, ...live }])],
+    [
+      'by SQL under a live key',
+      () => test.sql(`select tock.enqueue('apply', '{"account": "o", "n": 1}', 'k', unique_live => true)`),
+    ],
+    [
+      'in place of one that had not begun',
+      async () => {
+        await test.tock.enqueue(apply, { account: 'b', n: 9 }, live);
+        await test.tock.enqueue(apply, first, { ...live, replace: true });
+      },
+    ],
+    [
+      'in place of one that waited for its next attempt',
+      async () => {
+        await test.tock.enqueue(apply, { account: 's', n: 1 }, live);
+        await drain();
+        await test.tock.enqueue(apply, first, { ...live, replace: true });
+        started.length = 0;
+      },
+    ],
+    [
+      'as an occurrence',
+      async () => {
+        await test.tock.schedules.upsert({ name: 'hourly', job: apply, cron: '0 * * * *', payload: first });
+        await test.setClock('2026-03-02T10:00:00Z');
+        // Nothing claims it yet.
+        await test.tock.tick({ queues: ['none'] });
+      },
+    ],
+    [
+      'by a retry',
+      async () => {
+        const id = await test.tock.enqueue(apply, first, { delay: '1d' });
+        await test.tock.runs.cancel(id);
+        await test.tock.runs.retry(id);
+      },
+    ],
+  ])('is that of enqueueing, also where the first run was made %s', async (_, make) => {
+    await make();
+    await enqueue('o2');
+    await drain();
+    expect(started).toEqual(['o1', 'o2']);
   });
 
   it('stays while the queue has no room', { tags: 'check' }, async () => {

@@ -232,6 +232,15 @@ describe('an end whose transaction is open', () => {
   });
 });
 
+it('a cancel of a successor that becomes a run meanwhile cancels that run', async () => {
+  await begin();
+  const id = await left();
+  const end = 'delete from tock.job_runs_live';
+  await whileWaitedFor(test, end, () => test.tock.runs.cancel(id));
+  expect(await statusOf(id)).toBe('cancelled');
+  expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
+});
+
 it('what is not used costs nothing: the end of a run without a live key calls nothing', async () => {
   const plain = await test.tock.enqueue(sync, 'old');
   const keyed = await test.tock.enqueue(sync, 'old', { key: 'k', unique: 'live' });

@@ -142,7 +142,9 @@ function checkDate(date: Date, what: string): void {
 
 /** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_STATE */
 function checkRuns(ids: readonly string[], own: string): readonly string[] {
-  const bad = Array.isArray(ids) ? ids.find(id => typeof id !== 'string' || !/^\d{1,18}$/.test(id)) : ids;
+  const bad = Array.isArray(ids)
+    ? ids.find(id => typeof id !== 'string' || !/^[1-9]\d{0,17}$/.test(id))
+    : ids;
   if (!Array.isArray(ids) || bad !== undefined)
     throw new TockError(
       'TOCK_BAD_OPTION',

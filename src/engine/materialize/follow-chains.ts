@@ -134,11 +134,10 @@ async function followBatch(session: Session, engine: Engine, isEachByItself: boo
       : { joined: 0, putBack: 0 };
   const fairKeys = ofKind('fair').flatMap(row => row.fair_keys ?? []);
   await fairKeysArrive(session, fairKeys);
-  if (redirected + followed + resumed.length > 0) await notifyQueued(session);
-  const isMore =
-    (rows.length === BATCH && putBack < BATCH) ||
-    joined > 0 ||
-    resumed.some(({ outcome }) => outcome === 'cancelled');
+  const made = redirected + followed + resumed.length;
+  if (made > 0) await notifyQueued(session);
+  // What was made may have put more into the outbox: what was cancelled, and runs of fair keys.
+  const isMore = (rows.length === BATCH && putBack < BATCH) || joined + made > 0;
   return { count: rows.length, hasFair: fairKeys.length > 0, isMore };
 }
 

@@ -11,7 +11,6 @@ import { getRun } from '../../store/reads/runs.js';
 import { EXEC_TRIGGER } from '../../store/runs/exec/begin.js';
 import { cancelRun, type RetryPace, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
-import { cancelSuccessor } from '../../store/runs/successors.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
@@ -149,8 +148,6 @@ export async function cancel(
 ): Promise<RunRecord> {
   const reason = storableNote(options.reason);
   const found = await findRunOrPending(engine.database, id);
-  const withdrawn = isPending(found) ? await cancelPending(engine, found, reason) : null;
-  if (withdrawn) return withdrawn;
   const { done, run } = await engine.database.transaction(async session => {
     const act = async () => {
       const cancelled = await cancelRun(session, found.id, reason);
@@ -167,18 +164,4 @@ export async function cancel(
     throw new TockError('TOCK_BAD_STATE', `run ${id} is ${run.status} already; there is nothing to cancel`);
   await afterCommit(engine, { freed: done.freed, outboxWritten: done.outboxWritten, dead: [] });
   return run;
-}
-
-/** Null: it is a run by now. */
-async function cancelPending(
-  engine: Engine,
-  { id, job }: PendingRun,
-  reason: string | null,
-): Promise<RunRecord | null> {
-  return await engine.database.transaction(async session => {
-    if (!(await cancelSuccessor(session, id, reason))) return null;
-    const details = { job, reason: reason ?? undefined };
-    await audit(session, engine, { action: 'runs.cancel', targets: [id], details });
-    return await findRun(session, id);
-  });
 }

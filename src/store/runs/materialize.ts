@@ -20,7 +20,7 @@ import {
   moveCursors,
 } from '../definitions/due.js';
 import { keepsChanges } from './changes.js';
-import { joinFairSlots } from './fair/slots.js';
+import { fairRunsCome, joinFairSlots } from './fair/slots.js';
 import { insertRuns, writeOutbox } from './transition.js';
 
 /**
@@ -45,7 +45,7 @@ export interface NewRow {
   readonly trigger: 'cron' | 'chain';
 }
 
-/** How many rows were inserted, and whether the outbox has rows for skipped ones. */
+/** How many rows were inserted; whether the outbox has rows for skipped ones, or for runs of fair keys. */
 export interface InsertedRows {
   readonly runs: number;
   readonly skips: number;
@@ -132,6 +132,7 @@ const queueRuns = (chosen: string, condition = '') =>
     keeps_changes: 'keeps_changes',
     slot_keys: 'f.keys',
     slot_limits: 'f.limits',
+    blocked_on: 'tock.fair_key_in(f.keys)',
     status: `'queued'`,
   });
 
@@ -154,8 +155,8 @@ with ${planned('tock.job_definitions', 'runs and skips')}, taken as (
   select run_id from fresh union all select run_id from taken
 ), queued as (
   ${queueRuns('join chosen on chosen.run_id = planned.id', ' where skip_reason is null')}
-  returning id
-), skipped as (
+  returning id, blocked_on
+), ${fairRunsCome('queued')}, skipped as (
   ${insertRuns(
     'job_runs_finished',
     `planned left join fresh on fresh.run_id = planned.id where skip_reason is not null and ${IS_RECORDED}`,
@@ -164,12 +165,12 @@ with ${planned('tock.job_definitions', 'runs and skips')}, taken as (
   returning id, generation, definition_id, scheduled_for, job, has_waiters
 ), ${writeOutbox('skipped', `'skipped'`)}
 select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips,
-  exists (select from noted) as "outboxWritten"`,
+  exists (select from noted) or exists (select from come) as "outboxWritten"`,
 );
 
 // Most batches have runs only: one statement, without what skips need. What moves the definitions also gives
 // what runs take from them.
-const INSERT_RUNS_AND_MOVE = statement<RunColumns & CursorColumns, Pick<InsertedRows, 'runs'>>(
+const INSERT_RUNS_AND_MOVE = statement<RunColumns & CursorColumns, Omit<InsertedRows, 'skips'>>(
   'insert-runs-and-move-cursors',
   `
 with moved as (
@@ -177,9 +178,9 @@ with moved as (
   returning d.id, d.name, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, d.payload
 ), ${planned('moved', 'runs')}, ${FRESH}, queued as (
   ${queueRuns('join fresh on fresh.run_id = planned.id')}
-  returning id
-)
-select count(*)::int as runs from queued`,
+  returning id, blocked_on
+), ${fairRunsCome('queued')}
+select count(*)::int as runs, exists (select from come) as "outboxWritten" from queued`,
 );
 
 /**

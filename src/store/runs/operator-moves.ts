@@ -3,6 +3,7 @@ import { HANDED_OFF, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
+import { fairRunsCome } from './fair/slots.js';
 import { endLease } from './hand-off/handed-off.js';
 import {
   AFTER_WAITING,
@@ -10,13 +11,23 @@ import {
   freeSlots,
   hasBegun,
   insertFinished,
+  insertRuns,
   noteRetried,
   statuses,
   writeOutbox,
 } from './transition.js';
 import { lacksInterval } from './waits/intervals.js';
 
-const CANCEL = statement<{ ids: string; reason: string | null; again: boolean }, CancelledRuns>(
+/** What a successor keeps that never was a run. */
+const OF_SUCCESSOR =
+  'job payload run_at queue priority max_attempts trigger slot_keys slot_limits traceparent created_at live_key tags';
+
+// A successor that was about to be a run, and is one by now, is missed: this statement does not see its run.
+// Who waits for one cannot mark it, so each end is in the outbox.
+const CANCEL = statement<
+  { ids: string; reason: string | null; again: boolean },
+  CancelledRuns & { readonly missed: readonly string[] }
+>(
   'cancel-runs',
   `
 with target as materialized (
@@ -31,8 +42,28 @@ with target as materialized (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in (${statuses('cancel')}))) returning r.*
 ), ended as (
   ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: ':reason' })} returning id
-), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
-select ${AFTER_WAITING}, array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
+), successors as materialized (
+  select s.run_id from tock.job_successors s where s.run_id = any(:ids::bigint[]) and (select count(*) from target) >= 0
+  order by s.run_id for update
+), dropped as (
+  delete from tock.job_successors s where s.run_id = any(array(select f.run_id from successors f)) returning s.*
+), never_runs as (
+  ${insertRuns('job_runs_finished', 'dropped', {
+    ...Object.fromEntries(OF_SUCCESSOR.split(' ').map(column => [column, column])),
+    id: 'run_id',
+    idempotency_key: 'live_key',
+    status: `'${TRANSITIONS.cancel.to}'`,
+    skip_reason: ':reason',
+    finished_at: 'tock.now()',
+  })} returning id
+), ends as (
+  select id, generation, definition_id, scheduled_for, job, has_waiters from gone
+  union all
+  select run_id, 1, null, null, job, true from dropped
+), ${freeSlots('gone', 'true')}, ${writeOutbox('ends', `'${TRANSITIONS.cancel.to}'`)}
+select ${AFTER_WAITING}, array(select id::text from (select id from ended union all select id from never_runs) c order by id) as cancelled, array(select id::text from asked order by id) as asked,
+  array(select s.run_id::text from tock.job_successors s where s.run_id = any(:ids::bigint[])
+    and s.run_id <> all(array(select d.run_id from dropped d)) order by s.run_id) as missed,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
   (select count(tock.notify(case when locked_by = '${HANDED_OFF}' then 'reap' else 'cancel:' || id end)::text) from asked) as notified`,
 );
@@ -45,8 +76,9 @@ export interface CancelledRuns extends AfterMove {
 }
 
 /**
- * Cancels runs that are not running at once; asks the holders of running ones to stop. One that is handed
- * over loses its lease: the next reaping cancels it. Those that were asked before keep the reason of that.
+ * Cancels runs that are not running at once, and successors; asks the holders of running ones to stop. One
+ * that is handed over loses its lease: the next reaping cancels it. Those that were asked before keep the
+ * reason of that.
  */
 export async function cancelRuns(
   session: Session,
@@ -54,8 +86,21 @@ export async function cancelRuns(
   reason: string | null,
   { again = false } = {},
 ): Promise<CancelledRuns> {
-  const row = await CANCEL.first(session, { ids: `{${ids.join()}}`, reason, again });
-  return row ?? { cancelled: [], asked: [], freed: null, outboxWritten: false };
+  const all = {
+    cancelled: [] as string[],
+    asked: [] as string[],
+    freed: [] as string[],
+    outboxWritten: false,
+  };
+  for (let left = ids; left.length > 0; ) {
+    const row = await CANCEL.first(session, { ids: `{${left.join()}}`, reason, again });
+    all.cancelled.push(...(row?.cancelled ?? []));
+    all.asked.push(...(row?.asked ?? []));
+    all.freed.push(...(row?.freed ?? []));
+    all.outboxWritten ||= row?.outboxWritten === true;
+    left = row?.missed ?? [];
+  }
+  return all;
 }
 
 /** What became of a cancel: null if the run is not live. */
@@ -137,10 +182,10 @@ with target as materialized (
 ), lacking as (
   insert into tock.job_outbox (kind, definition_id)
   select distinct 'interval', g.definition_id from gone g where ${lacksInterval('g')} order by g.definition_id
-)
+), made as (
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, traceparent, has_parents, tags, keeps_changes, has_waiters, status)
+  slot_keys, slot_limits, blocked_on, live_key, traceparent, has_parents, tags, keeps_changes, has_waiters, status)
 select id, definition_id,
   -- A join waits on, and so does a run of a flow, or one that lacks its data interval.
   case when exists (select from tock.job_waits w where w.run_id = gone.id and w.kind = 'group' and w.outcome is null)
@@ -150,12 +195,14 @@ select id, definition_id,
   priority, attempts,
   attempts + coalesce(:attempts::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, has_parents, tags,
+  idempotency_key, payload, errors, slot_keys, slot_limits, tock.fair_key_in(slot_keys), live_key, traceparent, has_parents, tags,
   (select d.keeps_changes from tock.job_definitions d where d.name = gone.job),
   -- A wait for it may be begun now, unseen by this statement.
   true, '${TRANSITIONS.retry.to}'
 from gone order by id
-returning id::text as id, (select tock.notify('queued')) as notified`,
+returning id, blocked_on
+), ${fairRunsCome('made')}
+select id::text as id, (select tock.notify('queued')) as notified, (select count(*) from come) as come from made order by made.id`,
 );
 
 /**

@@ -16,7 +16,7 @@ import { readable } from '../connection/values/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/declared-columns.js';
 import type { StoredDefinition } from '../definitions/stored-definition.js';
 import type { OutboxKind } from '../schema/wait-table.js';
-import { joinFairSlots } from './fair/slots.js';
+import { fairRunsCome, joinFairSlots } from './fair/slots.js';
 import { hasBegun, insertRuns } from './transition.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
@@ -178,15 +178,16 @@ with dead as materialized (
     max_attempts: 'coalesce(t.max_attempts, 10)',
     slot_keys: 'f.keys',
     slot_limits: 'f.limits',
+    blocked_on: 'tock.fair_key_in(f.keys)',
     tags: 't.tags',
     keeps_changes: 't.keeps_changes',
     trigger: `'chain'`,
     traceparent: 'x.traceparent',
     status: `'queued'`,
   })}
-  returning id
-)
-select count(*)::integer as count from made`,
+  returning id, blocked_on
+), ${fairRunsCome('made')}
+select count(*)::integer as count, (select count(*) from come) as come from made`,
 );
 
 /** Enqueues the redirect jobs of dead runs, once for each end of a run. Returns how many. */

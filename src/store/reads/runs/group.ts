@@ -131,6 +131,6 @@ with recursive member(id) as (
 select m.id::text from member m
 where m.id > :after::bigint
   and case when :isDead::boolean then exists (select from tock.job_runs_finished f where f.id = m.id and f.status = 'dead')
-    else exists (select from tock.job_runs_live l where l.id = m.id) end
+    else exists (select from tock.job_runs_live l where l.id = m.id) or exists (select from tock.job_successors s where s.run_id = m.id) end
 order by m.id limit :limit::integer`,
 );

@@ -14,7 +14,7 @@
 import type { Database, Session } from '../../connection/database.js';
 import { isUnstorable } from '../../connection/errors.js';
 import { statement } from '../../connection/statement.js';
-import { FAIR, isFair } from '../fair/arrive.js';
+import { FAIR, fairKeysArrive, isFair } from '../fair/arrive.js';
 import { isKept } from '../transition.js';
 import type { QueueLane } from './claim.js';
 import { isClaimable } from './queue-lanes.js';
@@ -69,12 +69,13 @@ export async function unblockRuns(session: Session, all: readonly string[]): Pro
 }
 
 // Slots of runs that have ended, or that wait for their next attempt: the process died before it freed them.
-const FREE_STALE_SLOTS = statement<object, unknown>(
+const FREE_STALE_SLOTS = statement<object, { readonly key: string }>(
   'free-stale-slots',
   `
 delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
-  where r.id = s.run_id and (r.status = 'running' or ${isKept('s.concurrency_key')}))`,
+  where r.id = s.run_id and (r.status = 'running' or ${isKept('s.concurrency_key')}))
+returning s.concurrency_key as key`,
 );
 
 const BLOCKING_KEYS = statement<{ readonly after: string; readonly limit: number }, { readonly key: string }>(
@@ -132,7 +133,8 @@ export async function fixSlots(
   database: Database,
   { onRefused = refuse, keysAtOnce = KEYS_AT_ONCE }: { onRefused?: OnRefused; keysAtOnce?: number } = {},
 ): Promise<readonly Unblocked[]> {
-  await FREE_STALE_SLOTS.run(database, {});
+  const freed = await FREE_STALE_SLOTS.run(database, {});
+  await fairKeysArrive(database, freed.map(({ key }) => key).filter(isFair));
   const unblocked: Unblocked[] = [];
   for (let after: string | undefined = ''; after !== undefined; ) {
     const rows: readonly { readonly key: string }[] = await BLOCKING_KEYS.run(database, {

@@ -50,8 +50,12 @@ const MOST_KEYS = 4 * TURNS;
 const isAsSeen = (key: string) =>
   `exists (select from tock.fair_keys n where n.name = ${key}.name and n.tag = ${key}.tag and n.arrivals = ${key}.arrivals)`;
 
-/** Whether a run is blocked; so written that it is found by its id, and not among all that are blocked. */
-const isBlocked = (run: string) => `coalesce(${run}.blocked_on, '') <> ''`;
+/**
+ * Whether a run is due under the key for which it was chosen: it may have been replaced, or edited, since. So
+ * written that it is found by its id, and not among all that are blocked.
+ */
+const isAsChosen = (run: string) =>
+  `coalesce(${run}.blocked_on, '') = (select jsonb_object_agg(c.id, c.name) from chosen c) ->> ${run}.id::text and ${run}.run_at <= tock.now()`;
 
 /** Other transactions have all runs that were chosen: to claim at once again would find the same. */
 const IS_LOCKED_OUT = '(exists (select from chosen) and not exists (select from locked))';
@@ -122,7 +126,7 @@ with recursive ${READY_SCOPES}, due as materialized (
   select c.id, c.name, c.turn, c.needs_admission, row_number() over (order by c.at_tag, c.name, c.turn) as place
   from candidates c where not c.is_held and not c.is_late order by place limit ${opaqueToPlanner('limit', 'integer')}
 ), locked as materialized (
-  select r.id from tock.job_runs_live r where r.id = any(array(select c.id from chosen c)) and ${isBlocked('r')} and r.status in (${statuses('claim')})
+  select r.id from tock.job_runs_live r where r.id = any(array(select c.id from chosen c)) and ${isAsChosen('r')} and r.status in (${statuses('claim')})
   for update of r skip locked
 ), taken as materialized (
   select array(select l.id from locked l) as ids

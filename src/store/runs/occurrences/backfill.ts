@@ -3,7 +3,7 @@ import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { instant } from '../../connection/values/readable-instant.js';
 import { keepsChanges } from '../changes.js';
-import { joinFairSlots } from '../fair/slots.js';
+import { fairRunsCome, joinFairSlots } from '../fair/slots.js';
 
 /** One occurrence that is to have a run. Instants as ISO text. */
 export interface BackfillRow {
@@ -73,17 +73,18 @@ with planned as materialized (
   returning run_id
 ), made as (
   insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, tags, keeps_changes, payload, idempotency_key,
-    scheduled_for, interval_start, run_at, trigger, slot_keys, slot_limits, status)
+    scheduled_for, interval_start, run_at, trigger, slot_keys, slot_limits, blocked_on, status)
   select p.id, d.id, d.job, d.queue, d.priority, d.max_attempts, d.tags, ${keepsChanges('d')}, p.payload, p.key,
-    p.scheduled_for, p.interval_start, case when d.waits_for is null then tock.now() else '9999-12-31' end, 'backfill', f.keys, f.limits, 'queued'
+    p.scheduled_for, p.interval_start, case when d.waits_for is null then tock.now() else '9999-12-31' end, 'backfill', f.keys, f.limits,
+    tock.fair_key_in(f.keys), 'queued'
   from planned p join tock.job_definitions d on d.id = :definitionId::bigint ${FAIR_SLOTS}
   where p.id in (select run_id from taken union all select run_id from fresh)
   order by p.id
-  returning id
-), notified as (
+  returning id, blocked_on
+), ${fairRunsCome('made')}, notified as (
   select tock.notify('queued') from (select from made limit 1) any_of_them
 )
-select (select count(*) from made)::integer as made, (select count(*) from notified) as notified`,
+select (select count(*) from made)::integer as made, (select count(*) from notified) + (select count(*) from come) as notified`,
 );
 
 /**

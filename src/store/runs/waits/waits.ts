@@ -13,6 +13,7 @@ import type { Session } from '../../connection/database.js';
 import { opaqueToPlanner, statement } from '../../connection/statement.js';
 import type { QueueLane } from '../claim/claim.js';
 import { HELD_ROW, type LeaseHolder } from '../effects.js';
+import { fairRunsCome } from '../fair/slots.js';
 import { insertFinished, isoText, writeOutbox } from '../transition.js';
 
 /** A wait that a handler names. */
@@ -138,8 +139,8 @@ const ending = (waits: string, outcome: string, held = `'{}'`) => `over as mater
 ), resumed as (
   update tock.job_runs_live r set run_at = case when r.status = 'queued' then least(r.run_at, tock.now()) else r.run_at end
   where r.id = any(array(select e.run_id from ended e where e.id <> all(${held}::bigint[])))
-  returning r.queue, r.priority
-)`;
+  returning r.queue, r.priority, r.blocked_on
+), ${fairRunsCome('resumed')}`;
 const OF_CANDIDATES = 'array(select c.id from candidate c join locked on locked.id = c.run_id)';
 
 const IF_EVENT = `when e.result is not null then 'event'`;
@@ -192,7 +193,7 @@ with ${ending(
   ) f
   where a.wait_id = f.wait_id and a.position = f.position and a.status is null
 )
-select id::text, outcome, result::text from ended`,
+select id::text, outcome, result::text, (select count(*) from come) as come from ended`,
 );
 
 // What waits for others has no slot, and nobody waits behind it. Its own children are in the outbox then.
@@ -253,7 +254,7 @@ with taken as (
 ), ${candidates(ofEvents('array(select t.event_id from taken t)'))}, ${ending(OF_CANDIDATES, `case ${IF_EVENT} end`)}, lanes as (
   select queue, priority, tock.wake(array[queue], 'queued:' || priority || ':' || queue)::text from resumed group by 1, 2
 )
-select (select count(*) from taken)::integer as taken, set_config('synchronous_commit', 'off', true) as commit,
+select (select count(*) from taken)::integer as taken, (select count(*) from come) as come, set_config('synchronous_commit', 'off', true) as commit,
   (select jsonb_agg(jsonb_build_object('queue', l.queue, 'priority', l.priority)) from lanes l) as lanes`,
   { prepared: true },
 );
