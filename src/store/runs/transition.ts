@@ -42,7 +42,7 @@ export const isHeld = (run: string, move: TransitionName) =>
  */
 export const lockHeld = (
   move: TransitionName,
-  lock: 'update' | 'no key update' = 'update',
+  lock: 'update' | 'no key update' | 'key share' = 'update',
 ) => `held as materialized (
   select r.id from tock.job_runs_live r
   where ${isHeld('r', move)}
