@@ -203,6 +203,11 @@ export const appendOutcomeError = (run: string, error: string) =>
     else ${appendError(`${run}.errors`, `(jsonb_build_object('at', ${ERROR_TIME}) || ${attemptTimes(run)} || ${error})`)} end`;
 
 /**
+ * Assigns to a run `r` that goes on after an attempt: when it was started first, from which Snooze gives up.
+ */
+export const KEEP_BEGUN = 'began_at = coalesce(r.began_at, r.started_at)';
+
+/**
  * Marks a run `r` as a suspect under a condition: it may have ended a process, and needs a slot under
  * {@link SUSPECTS} from now on.
  */
