@@ -453,7 +453,7 @@ comment on column tock.job_runs.errors is 'One entry per failed or crashed attem
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
 comment on column tock.job_runs.traceparent is 'The span of the call that enqueued it, in the form of W3C Trace Context; each attempt is linked to it. Null: not traced.';
 comment on column tock.job_runs.last_traceparent is 'The span of its last attempt, if that was traced and something may follow from the run.';
-comment on column tock.job_runs.began_at is 'When its handler was called first; written when a handler ends to wait, and null in all other runs.';
+comment on column tock.job_runs.began_at is 'When it was first started; written when an attempt ends and the run goes on, and null in all other runs.';
 comment on column tock.job_runs.snoozes is 'How often its handler has thrown Snooze. Such attempts do not count.';
 comment on column tock.job_runs.has_waiters is 'Other runs wait for its end, which is written to job_outbox.';
 comment on column tock.job_runs.has_parents is 'It follows runs of a flow, and its handler gets what became of them.';

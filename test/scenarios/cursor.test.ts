@@ -49,6 +49,15 @@ const copies = defineJob({
       seen.push(rows.value);
       throw new Error('no');
     }
+    if (how === 'held' || how === 'finished') {
+      await rows.advance(1);
+      const work = async () => {
+        await rows.advance(2);
+        await report(ctx.runId, '{"n":1,"value":1}');
+        return rows.value;
+      };
+      return await (how === 'held' ? ctx.once(`work:${ctx.runId}`, work) : ctx.transaction(work));
+    }
     if (how === 'two')
       await ctx.once(`a:${ctx.runId}`, async () => {
         await ctx.once(`b:${ctx.runId}`, async trx => {
@@ -74,6 +83,12 @@ const kept = async (id: string) =>
       [`cursor:${id}:rows`],
     )
   )[0]?.value;
+/** Writes a cursor of a run, as its worker does beside the handler. */
+const report = async (id: string, result: string) => {
+  const { lockedBy, fence } = (await test.tock.runs.get(id)) ?? {};
+  const cursors = new Map([[`cursor:${id}:rows`, result]]);
+  await keepCursors(await databaseOf(test.tock), [{ id, fence: fence ?? 0, cursors }], lockedBy ?? '');
+};
 const start = async (how: string) => {
   seen.length = 0;
   return await test.tock.enqueue(copies, { how });
@@ -114,13 +129,7 @@ describe('ctx.cursor', () => {
     const daemon = await test.another({ heartbeat: '100ms' }).start();
     await until(async () => gate !== null, 'the handler');
     await until(async () => (await kept(id)) === 70, 'the cursor');
-    const late = new Map([[`cursor:${id}:rows`, '{"n":0,"value":1}']]);
-    const { lockedBy, fence } = (await test.tock.runs.get(id)) ?? {};
-    await keepCursors(
-      await databaseOf(test.tock),
-      [{ id, fence: fence ?? 0, cursors: late }],
-      lockedBy ?? '',
-    );
+    await report(id, '{"n":0,"value":1}');
     expect(await kept(id)).toBe(70);
     await test.sql('update tock.job_runs_live set fence = fence + 1 where id = $1', [id]);
     gate?.();
@@ -137,6 +146,16 @@ describe('ctx.cursor', () => {
     await test.advance('1s');
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 2 });
+  });
+
+  it.each([
+    ['held', 2],
+    ['finished', 1],
+  ])('is reported while a transaction that advances it is open: neither waits (%s)', async (how, value) => {
+    const id = await start(how);
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 2 });
+    expect(await kept(id)).toBe(value);
   });
 
   it.each([

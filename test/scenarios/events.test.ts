@@ -32,6 +32,16 @@ const forever = defineJob({
     return payload;
   },
 });
+const keyed = defineJob({
+  name: 'keyed',
+  retry: { maxAttempts: 1 },
+  async run(ctx) {
+    const payloads = [];
+    for (const key of ['', ' ', 'k', 'k '])
+      payloads.push((await ctx.waitFor('came', key === '' ? {} : { key })).payload);
+    return payloads;
+  },
+});
 const part = defineJob({
   name: 'part',
   payload: z.object({ n: z.number(), fails: z.boolean().optional() }),
@@ -63,7 +73,7 @@ const waiter = defineJob({
 });
 
 const test = openOnce(
-  () => openTestTock([payment, forever, part, whole, waiter]),
+  () => openTestTock([payment, forever, keyed, part, whole, waiter]),
   opened => opened.setClock(NOON),
 );
 
@@ -106,6 +116,14 @@ describe('ctx.waitFor', () => {
     expect(await test.tock.runs.get(since)).toMatchObject({ status: 'succeeded', output: { amount: 1 } });
     expect(calls).toBe(2);
     await test.setClock(NOON);
+  });
+
+  it('takes each key as it is, with its blanks', async () => {
+    const id = await test.tock.enqueue(keyed);
+    for (const [payload, key] of ['', ' ', 'k', 'k '].entries())
+      await test.tock.emit('came', { key, payload });
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: [0, 1, 2, 3] });
   });
 
   it('times out', async () => {

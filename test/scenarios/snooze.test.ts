@@ -39,6 +39,16 @@ const fragile = defineJob({
     return ctx.attempt;
   },
 });
+/** Its first attempt may fail. */
+const patient = defineJob({
+  name: 'patient',
+  payload: z.object({ fails: z.boolean() }),
+  retry: { maxAttempts: 3, backoff: 'fixed', base: '3h', jitter: 0 },
+  run(ctx, { fails }) {
+    if (fails && ctx.attempt === 1) throw new Error('no');
+    throw new Snooze('1h', { giveUpAfter: '2h' });
+  },
+});
 /** Which runs of `stops` have begun. */
 const begun = new Set<string>();
 const stops = defineJob({
@@ -77,7 +87,7 @@ const office = defineJob({
 });
 
 const test = openOnce(
-  () => openTestTock([poll, until6, fragile, stops, times, office], { grace: '2s', drain: '0s' }),
+  () => openTestTock([poll, until6, fragile, patient, stops, times, office], { grace: '2s', drain: '0s' }),
   ({ setClock }) => setClock(NOON),
 );
 
@@ -160,6 +170,34 @@ describe('a run that is snoozed', () => {
     expect(run?.errors).toMatchObject([
       { code: 'TOCK_GAVE_UP', message: expect.stringContaining('the export is not ready') },
     ]);
+    await test.setClock(NOON);
+  });
+
+  it('gives up by its first start, also where the first attempt failed', async () => {
+    const id = await test.tock.enqueue(patient, { fails: true });
+    await test.tock.tick();
+    await test.advance('3h');
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', beganAt: at('12:00:00') });
+    await test.tock.runs.retry(id);
+    await test.tock.tick();
+    // A retry begins anew.
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', runAt: at('16:00:00') });
+    await test.tock.runs.cancel(id);
+    await test.setClock(NOON);
+  });
+
+  it('does not count the time in which everything was frozen', async () => {
+    const id = await test.tock.enqueue(patient, { fails: false });
+    await test.tock.tick();
+    await test.tock.freeze({ until: at('20:00:00'), note: 'maintenance' });
+    await test.advance('6h');
+    await test.tock.thaw();
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', runAt: at('19:00:00') });
+    await test.advance('3h');
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead' });
     await test.setClock(NOON);
   });
 

@@ -65,6 +65,19 @@ describe('window', () => {
     expect(calls).toBe(2);
   });
 
+  it('skip is for what has not begun: what is tried again outside waits for the opening', {
+    tags: 'check',
+  }, async () => {
+    const tock = await open('skip', () => {
+      throw new Error('no');
+    });
+    await test.setClock('2026-07-01T03:30:00Z');
+    await tock.tick();
+    await test.setClock('2026-07-01T07:30:00Z');
+    await tock.tick();
+    expect(await runs()).toMatchObject([{ status: 'queued', runAt: '07-01T21:00' }]);
+  });
+
   it('skip at the claim: a run that comes too late for its window is skipped', {
     tags: 'check',
   }, async () => {

@@ -1,5 +1,6 @@
 // How far a handler has come (ctx.cursor), kept for its next attempt. Advancing costs no statement: the last
-// value is written with the attempt's reports, or in the transaction of the handler that is open.
+// value is written with the attempt's reports, or at the end of the handler's transaction that is open: a
+// report that comes meanwhile does not wait for it.
 //
 // { n: 7, value: 70000 }   `n` grows, so that a report which is late changes nothing
 import { TockError } from '../../model/errors.js';
@@ -7,24 +8,24 @@ import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
 import type { Cursor, CursorOptions } from '../../model/job/wait-methods.js';
 import { isStorable, quote } from '../../model/names.js';
-import type { Session } from '../../store/connection/database.js';
 import { isTransient } from '../../store/connection/errors.js';
-import { keepCursor, readEffect } from '../../store/runs/effects.js';
+import { readEffect } from '../../store/runs/effects.js';
 import type { Engine } from '../engine.js';
 import { retryUntil } from '../finalize/retry-until.js';
-import { type ActiveRun, leaseLost } from './active-run.js';
+import type { ActiveRun } from './active-run.js';
 
-/**
- * The transactions that a handler has open by ctx.once and ctx.transaction, and what to undo if one rolls
- * back.
- */
-export type OpenTransactions = Map<
-  JobTransaction,
-  { readonly session: Session; readonly undo: (() => void)[] }
->;
+/** What a transaction keeps of the cursors that were advanced in it, and what to undo if it rolls back. */
+export interface AdvancedCursors {
+  /** By their keys, as {@link ActiveRun.cursors}. */
+  readonly cursors: Map<string, string>;
+  readonly undo: (() => void)[];
+}
 
-export function openCursors(engine: Engine, active: ActiveRun, workerId: string, open: OpenTransactions) {
-  const { id, fence } = active.run;
+/** The transactions of ctx.once and ctx.transaction in which a handler is at work. */
+export type OpenTransactions = Map<JobTransaction, AdvancedCursors>;
+
+export function openCursors(engine: Engine, active: ActiveRun, open: OpenTransactions) {
+  const { id } = active.run;
   const names = new Set<string>();
 
   return async <T>(name: string, initial: T): Promise<Cursor<T>> => {
@@ -58,11 +59,10 @@ export function openCursors(engine: Engine, active: ActiveRun, workerId: string,
           active.cursors.set(key, result);
           return;
         }
+        transaction.cursors.set(key, result);
         transaction.undo.push(() => {
           current = before;
         });
-        const written = await keepCursor.first(transaction.session, { id, fence, workerId, key, result });
-        if (!written) throw leaseLost(active);
       },
     };
   };

@@ -11,6 +11,7 @@ import type { Session } from '../../store/connection/database.js';
 import { isConnectionFailure, isTransient, isUnstorable } from '../../store/connection/errors.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
 import {
+  keepCursors,
   keepResult,
   keepStep,
   lockHeldRun,
@@ -28,7 +29,7 @@ import { refusedOutcome } from '../finalize/outcome-of.js';
 import { retryUntil } from '../finalize/retry-until.js';
 import { addingToGroup } from '../groups.js';
 import { type ActiveRun, leaseLost } from './active-run.js';
-import { checkEffectKey, type OpenTransactions, openCursors } from './cursor.js';
+import { type AdvancedCursors, checkEffectKey, type OpenTransactions, openCursors } from './cursor.js';
 import { refuseHandOff } from './hand-off.js';
 import { logWarning } from './run-logger.js';
 import { writeSpans } from './spans.js';
@@ -61,17 +62,15 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   const open: OpenTransactions = new Map();
   /** Never retried: what the handler did outside of it would happen twice. */
   const inTransaction = async <T>(
-    work: (session: Session, trx: JobTransaction) => Promise<T>,
+    work: (session: Session, trx: JobTransaction, advanced: AdvancedCursors) => Promise<T>,
   ): Promise<T> => {
-    const undo: (() => void)[] = [];
+    const advanced: AdvancedCursors = { cursors: new Map(), undo: [] };
     try {
-      return await database.handlers.transaction(async trx => {
-        const session = database.sessionOf(trx);
-        open.set(trx, { session, undo });
-        return await work(session, trx).finally(() => open.delete(trx));
-      });
+      return await database.handlers.transaction(
+        async trx => await work(database.sessionOf(trx), trx, advanced),
+      );
     } catch (error) {
-      for (const each of undo.toReversed()) each();
+      for (const each of advanced.undo.toReversed()) each();
       throw error;
     }
   };
@@ -99,6 +98,12 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     }
   };
 
+  /** The same in a transaction, with which the cursors commit that the handler advances meanwhile. */
+  const atWorkIn = async <T>(trx: JobTransaction, advanced: AdvancedCursors, work: () => Promise<T> | T) => {
+    open.set(trx, advanced);
+    return await atWork(work).finally(() => open.delete(trx));
+  };
+
   /** Does the work in a transaction that also keeps its result under the key; or returns what was kept. */
   const onceUnder = async <T>(
     key: string,
@@ -107,11 +112,14 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   ): Promise<T> => {
     let hasStarted = false;
     const attempt = () =>
-      inTransaction(async (session, trx) => {
+      inTransaction(async (session, trx, advanced) => {
         const reserved = await reserveEffect.first(session, { key, id });
         if (!reserved) return valueOf(await readEffect.first(session, { key })) as T;
         hasStarted = true;
-        const result = resultText(await atWork(() => work(session, trx)), effect);
+        const result = resultText(await atWorkIn(trx, advanced, () => work(session, trx)), effect);
+        const { cursors } = advanced;
+        if (cursors.size > 0)
+          await atEnd(session, () => keepCursors(session, [{ id, fence, cursors }], workerId));
         // Fails, as it must, if the work swallowed an SQL error: that has aborted the transaction.
         const row = await atEnd(session, async () => {
           await requireLease(session, active, workerId);
@@ -156,7 +164,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   };
 
   return {
-    cursor: openCursors(engine, active, workerId, open),
+    cursor: openCursors(engine, active, open),
 
     async step<T>(name: string, work: () => Promise<T> | T) {
       return await keptUnder('step', name, async (key, effect) => {
@@ -202,8 +210,9 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
 
     async transaction<T>(work: (trx: JobTransaction) => Promise<T> | T) {
       try {
-        const { value, committed } = await inTransaction(async (session, trx) => {
-          const returned = await atWork(() => work(trx));
+        const { value, committed } = await inTransaction(async (session, trx, advanced) => {
+          // Its cursors are not kept: the run has succeeded, or nothing was done.
+          const returned = await atWorkIn(trx, advanced, () => work(trx));
           refuseHandOff(active, returned);
           const outcome = successWith(returned);
           logWarning(engine, active, outcome);

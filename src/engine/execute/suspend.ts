@@ -98,7 +98,8 @@ export function createWaits(engine: Engine, active: ActiveRun, workerId: string)
       checkOptions(options, EVENT_OPTIONS, what);
       const { key = '', timeout, since } = options;
       if (since !== undefined) checkDate(since, `since of ${what}`);
-      const ended = await wait(`event ${event} ${checkEventKey(key)}`.trimEnd(), {
+      const known = checkEventKey(key) === '' ? event : `${event} ${key}`;
+      const ended = await wait(`event ${known}`, {
         kind: 'event',
         name: event,
         key,

@@ -1,5 +1,5 @@
 // Renews the leases of a worker's runs, and aborts handlers whose lease is lost or whose run is to be
-// cancelled. Writes progress.
+// cancelled. Writes progress and cursors.
 import type { Timer } from '../../model/clock.js';
 import { Cancel } from '../../model/errors.js';
 import { readHeld, renewLeases } from '../../store/runs/leases.js';
@@ -9,7 +9,7 @@ import { abort } from '../execute/abort.js';
 import { type ActiveRun, isHeld, leaseLost } from '../execute/active-run.js';
 import { flushCursors, flushProgress } from './reports.js';
 
-const PROGRESS_EVERY_MS = 1000;
+const REPORTS_EVERY_MS = 1000;
 /** The pause before a failed beat is repeated; it doubles up to a heartbeat. */
 const FIRST_PAUSE_MS = 100;
 
@@ -45,7 +45,6 @@ export function startHeartbeat(
   const { leaseMs, heartbeatMs } = engine.settings;
   const cancelCheck = createCancelCheck(engine, workerId, activeRuns);
   let isBeating = false;
-  let isRefreshing = false;
   /** A series of failed beats is logged once. */
   let isFailing = false;
   let pauseMs = FIRST_PAUSE_MS;
@@ -112,29 +111,28 @@ export function startHeartbeat(
     }
   };
 
-  const guardedRefresh = async () => {
-    if (isRefreshing) return;
-    isRefreshing = true;
-    // For information only: what counts is the lease.
-    await refreshRow().catch((error: unknown) =>
-      engine.logger.debug(
-        { event: 'worker.unseen', error: String(error) },
-        'the worker could not show that it lives',
+  // For information only: what counts is the lease.
+  const refresh = oneAtATime(
+    async () =>
+      await refreshRow().catch((error: unknown) =>
+        engine.logger.debug(
+          { event: 'worker.unseen', error: String(error) },
+          'the worker could not show that it lives',
+        ),
       ),
-    );
-    isRefreshing = false;
-  };
+  );
+  const reportProgress = oneAtATime(async () => await flushProgress(engine, workerId, activeRuns));
+  const reportCursors = oneAtATime(async () => await flushCursors(engine, workerId, activeRuns));
 
   const beats = clock.setInterval(() => {
-    void guardedRefresh();
+    void refresh();
     void guardedBeat();
     void flushLogs?.();
   }, heartbeatMs);
-  const report = () => {
-    void flushProgress(engine, workerId, activeRuns);
-    void flushCursors(engine, workerId, activeRuns);
-  };
-  const progress = clock.setInterval(report, PROGRESS_EVERY_MS);
+  const reports = clock.setInterval(() => {
+    void reportProgress();
+    void reportCursors();
+  }, REPORTS_EVERY_MS);
   const polls = pollMs === undefined ? undefined : clock.setInterval(cancelCheck.checkAll, pollMs);
   return {
     checkCancel: cancelCheck.check,
@@ -142,10 +140,21 @@ export function startHeartbeat(
       isStopped = true;
       clock.clear(repetition);
       clock.clear(beats);
-      clock.clear(progress);
+      clock.clear(reports);
       clock.clear(polls);
       cancelCheck.close();
     },
+  };
+}
+
+/** Does nothing while the work is under way: what hangs must not use up the connections. */
+function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let isUnderWay = false;
+  return async () => {
+    if (isUnderWay) return;
+    isUnderWay = true;
+    await work();
+    isUnderWay = false;
   };
 }
 

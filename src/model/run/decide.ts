@@ -81,7 +81,7 @@ export interface Attempted {
   /** 1, 2, … */
   readonly attempt: number;
   readonly maxAttempts: number;
-  /** How long ago the handler of the run was called first, in milliseconds. Default: 0. */
+  /** How long ago the run was first started, in milliseconds, without frozen time. Default: 0. */
   readonly ageMs?: number;
 }
 

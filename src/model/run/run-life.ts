@@ -129,8 +129,10 @@ export function lifeOf(run: LivedRun, now: number): RunLife {
         });
         continue;
       }
+      // When it began; after a failure, that is on record only of the last attempt.
       const began = run.beganAt?.getTime() ?? since;
-      if (at < began) addWait(null, began, attempt);
+      if ((phases.at(-1)?.error ?? null) !== null) add('backoff', Math.min(started ?? since, since), attempt);
+      else if (at < began) addWait(null, began, attempt);
       // The snoozes before the last one.
       if (wait.kind === 'snooze' && started !== null && started <= since)
         add('asleep', started, attempt, { wait });

@@ -22,7 +22,7 @@ export interface RunRecord<Output = unknown> {
   readonly occurrenceCount: number;
   readonly runAt: Date;
   readonly createdAt: Date;
-  /** When its handler was called first, once it has ended to wait; else null. */
+  /** When it was first started, once an attempt has ended and the run goes on; else null. */
   readonly beganAt: Date | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;

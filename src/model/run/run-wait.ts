@@ -47,13 +47,20 @@ export interface AwaitedRuns {
 
 interface WaitingRun {
   readonly status: RunStatus;
+  readonly runAt: Date;
   readonly waits: readonly RunWait[];
 }
 
-/** The wait that a run is in; undefined: its handler waits for nothing. */
-export function currentWait({ status, waits }: WaitingRun, now: Date): RunWait | undefined {
+/**
+ * The wait that a run is in; undefined: its handler waits for nothing. A snooze is over once the run is due,
+ * as after a retry.
+ */
+export function currentWait({ status, runAt, waits }: WaitingRun, now: Date): RunWait | undefined {
   if (status !== 'queued') return undefined;
-  return waits.findLast(({ outcome, until }) => outcome === null && (until === null || until > now));
+  return waits.findLast(
+    ({ kind, outcome, until }) =>
+      outcome === null && (until === null || until > now) && (kind !== 'snooze' || runAt > now),
+  );
 }
 
 /**

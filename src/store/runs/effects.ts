@@ -58,31 +58,24 @@ export const keepResult = statement<{ key: string; result: string | null }, Stor
   `update tock.job_effects set result = :result where key = :key returning ${RESULT}`,
 );
 
-// A report that is late has a lower number.
-const KEEP_CURSOR = (rows: string) => `insert into tock.job_effects as e (key, run_id, result) ${rows}
-on conflict (key) do update set result = case when (e.result ->> 'n')::bigint < (excluded.result ->> 'n')::bigint then excluded.result else e.result end
-returning e.key`;
-
-/** Keeps a cursor in the transaction of its handler. No row: the lease is lost. */
-export const keepCursor = statement<LeaseHolder & { key: string; result: string }, { readonly key: string }>(
-  'keep-cursor',
-  KEEP_CURSOR(`select :key, :id, :result::jsonb where exists (${HELD_ROW})`),
-);
-
-interface ReportedCursors extends FencedBatch {
+interface AdvancedCursors extends FencedBatch {
   readonly runs: readonly string[];
   readonly keys: readonly string[];
   readonly results: readonly string[];
 }
 
-const KEEP_CURSORS = statement<ReportedCursors, unknown>(
+// What comes late has a lower number. Heartbeats pass FOR KEY SHARE: another session may be at the row of a
+// cursor, or wait to end a run.
+const KEEP_CURSORS = statement<AdvancedCursors, unknown>(
   'keep-cursors',
-  `with ${lockHeld('succeed', 'no key update')}
-${KEEP_CURSOR(`select c.key, c.id, c.result from unnest(:runs::bigint[], :keys::text[], :results::jsonb[]) as c(id, key, result)
-where c.id = any(array(select id from held)) order by c.key`)}`,
+  `with ${lockHeld('succeed', 'key share')}
+insert into tock.job_effects as e (key, run_id, result)
+select c.key, c.id, c.result from unnest(:runs::bigint[], :keys::text[], :results::jsonb[]) as c(id, key, result)
+where c.id = any(array(select id from held)) order by c.key
+on conflict (key) do update set result = excluded.result where (e.result ->> 'n')::bigint < (excluded.result ->> 'n')::bigint`,
 );
 
-/** Keeps what handlers have reported, of the runs that are still held. */
+/** Keeps how far handlers have come, of the runs that are still held. */
 export async function keepCursors(
   session: Session,
   entries: readonly (Held & { readonly cursors: ReadonlyMap<string, string> })[],

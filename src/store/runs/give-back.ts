@@ -21,6 +21,7 @@ import {
   freeSlots,
   IS_LEFT,
   json,
+  KEEP_BEGUN,
   lockHeld,
   setSuspect,
   withdrawReplaced,
@@ -66,7 +67,7 @@ const FAIL = statement<Failures, Moved>(
     'fail',
     ':errors::jsonb[], :delays::float8[], :areSuspect::boolean[]) as o(id, error, delay_ms, is_suspect)',
     `status = '${TRANSITIONS.fail.to}', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
-      locked_by = null, locked_until = null, errors = ${appendOutcomeError('r', 'o.error')},
+      locked_by = null, locked_until = null, ${KEEP_BEGUN}, errors = ${appendOutcomeError('r', 'o.error')},
       ${setSuspect('o.is_suspect')}`,
   ),
 );
@@ -86,7 +87,7 @@ const RELEASE = statement<Omit<Failures, 'delays'>, Moved>(
   giveBack(
     'release',
     ':errors::jsonb[], :areSuspect::boolean[]) as o(id, error, is_suspect)',
-    `status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1,
+    `status = '${TRANSITIONS.release.to}', locked_by = null, locked_until = null, releases = r.releases + 1, ${KEEP_BEGUN},
       attempts = case when r.releases < 100 then r.attempts - 1 else least(r.attempts, r.max_attempts - 1) end,
       errors = ${appendOutcomeError('r', 'o.error')}, ${setSuspect('o.is_suspect')}`,
   ),
@@ -114,8 +115,7 @@ const SUSPEND = statement<Suspensions, Moved>(
   giveBack(
     'suspend',
     ':times::timestamptz[], :delays::float8[], :snoozed::text[], :waits::bigint[]) as o(id, until, delay_ms, snoozed, wait_id)',
-    `status = '${TRANSITIONS.suspend.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
-      began_at = coalesce(r.began_at, r.started_at),
+    `status = '${TRANSITIONS.suspend.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1, ${KEEP_BEGUN},
       snoozes = case when o.snoozed is null then r.snoozes else coalesce(r.snoozes, 0) + 1 end,
       run_at = case when o.wait_id is not null and tock.wait_is_over(o.wait_id) then tock.now()
         else greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '${LEAST_SNOOZE_MS} milliseconds') end`,

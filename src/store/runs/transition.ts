@@ -42,7 +42,7 @@ export const isHeld = (run: string, move: TransitionName) =>
  */
 export const lockHeld = (
   move: TransitionName,
-  lock: 'update' | 'no key update' = 'update',
+  lock: 'update' | 'no key update' | 'key share' = 'update',
 ) => `held as materialized (
   select r.id from tock.job_runs_live r
   where ${isHeld('r', move)}
@@ -201,6 +201,11 @@ export const attemptTimes = (run: string, due = `${run}.run_at`) =>
 export const appendOutcomeError = (run: string, error: string) =>
   `case when ${error} is null then ${run}.errors
     else ${appendError(`${run}.errors`, `(jsonb_build_object('at', ${ERROR_TIME}) || ${attemptTimes(run)} || ${error})`)} end`;
+
+/**
+ * Assigns to a run `r` that goes on after an attempt: when it was started first, from which Snooze gives up.
+ */
+export const KEEP_BEGUN = 'began_at = coalesce(r.began_at, r.started_at)';
 
 /**
  * Marks a run `r` as a suspect under a condition: it may have ended a process, and needs a slot under

@@ -1,9 +1,11 @@
 // Cursors on their way to the database: none is lost where an attempt ends meanwhile.
 import { describe, expect, it } from 'vitest';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
+import { startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
 import { flushCursors } from '../../../src/engine/worker/reports.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
+import { createVirtualClock } from '../../support/virtual-clock.js';
 
 const running = (): ActiveRun => {
   const active = activeRun({ id: '1', fence: 1 } as ActiveRun['run'], 0);
@@ -15,7 +17,8 @@ const openStatements = () => {
   const sent: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
   const run = () =>
     new Promise((resolve, reject) => sent.push({ resolve: () => resolve({ rows: [] }), reject }));
-  return { sent, engine: engineOver({ run } as unknown as Database) };
+  const clock = createVirtualClock();
+  return { sent, clock, engine: engineOver({ run } as unknown as Database, [], { clock }) };
 };
 
 describe('flushCursors', () => {
@@ -43,4 +46,19 @@ describe('flushCursors', () => {
     await second;
     expect(active.cursors?.size).toBe(1);
   });
+});
+
+it('the cursors and the progress of a worker are reported by one statement each at a time, which may hang', async () => {
+  const { sent, clock, engine } = openStatements();
+  const active = running();
+  active.progress = { fraction: 0.5, stage: null, events: 1 };
+  const heartbeat = startHeartbeat(engine, 'w', new Set([active]), async () => undefined);
+  for (let second = 0; second < 3; second++) clock.pass(1000);
+  expect(sent).toHaveLength(2);
+  for (const { resolve } of sent) resolve();
+  await new Promise(resolve => setImmediate(resolve));
+  active.cursors = new Map([['rows', '{"n":2,"value":20}']]);
+  clock.pass(1000);
+  expect(sent).toHaveLength(3);
+  heartbeat.stop();
 });

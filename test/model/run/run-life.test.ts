@@ -92,11 +92,29 @@ describe('lifeOf a run whose handler waits', () => {
       'attempt 1 1-3 waiting',
       'asleep 1 3-21',
       'attempt 1 21-22 failed',
-      'attempt 2 22-31 waiting',
+      'backoff 2 22-31',
+      'attempt 2 31-31 waiting',
       'asleep 2 31-51',
       'attempt 2 51-55 succeeded',
     ]);
   });
+});
+
+it('lifeOf a run that waits after a failure tells of the backoff between them', () => {
+  const lived = run({
+    runAt: at(100),
+    startedAt: at(30),
+    beganAt: at(1),
+    errors: [error(1, 5, { startedAt: iso(1) })],
+    waits: [wait('snooze', 35, 100)],
+  });
+  expect(story(lived, 50)).toEqual([
+    'wait 1 0-1',
+    'attempt 1 1-5 failed',
+    'backoff 2 5-30',
+    'attempt 2 30-35 waiting',
+    'asleep 2 35-100 …',
+  ]);
 });
 
 describe('lifeOf a run that waits for others from the start', () => {

@@ -1,6 +1,12 @@
 // What people read of a run that waits for others.
 import { describe, expect, it } from 'vitest';
-import { type AwaitedRuns, type RunWait, remedyOf, waitWords } from '../../../src/model/run/run-wait.js';
+import {
+  type AwaitedRuns,
+  currentWait,
+  type RunWait,
+  remedyOf,
+  waitWords,
+} from '../../../src/model/run/run-wait.js';
 
 const wait = (runs: Partial<AwaitedRuns>, more: Partial<RunWait> = {}): RunWait => ({
   kind: 'group',
@@ -32,6 +38,17 @@ it.each<[string, Partial<AwaitedRuns>]>([
   ],
 ])('the words of a wait for parents %s', (words, runs) => {
   expect(waitWords(wait(runs))).toBe(words);
+});
+
+it.each([
+  ['snooze', 5000, true],
+  ['snooze', 0, false],
+  ['sleep', 5000, true],
+  ['sleep', 0, true],
+] as const)('a %s lasts until its time, of a run that is due in %i ms: %s', (kind, dueIn, isCurrent) => {
+  const lasting = wait({}, { kind, until: new Date(9000) });
+  const waiting = { status: 'queued', runAt: new Date(1000 + dueIn), waits: [lasting] } as const;
+  expect(currentWait(waiting, new Date(1000))).toBe(isCurrent ? lasting : undefined);
 });
 
 describe('what lets it go on', () => {

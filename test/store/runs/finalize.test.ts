@@ -72,6 +72,19 @@ it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
   },
 );
 
+it.each(MOVES_BACK.filter(([{ transition }]) => transition !== 'defer').map(nameOf))(
+  'a run that goes on keeps when it was first started (%s)',
+  async (_name, end) => {
+    const first = '2026-03-02T11:00:00Z';
+    await addRuns(test, held(), held({ began_at: first }));
+    await finalize(['1', '2'], end);
+    expect([await rowOf('1'), await rowOf('2')]).toMatchObject([
+      { began_at: new Date(NOW) },
+      { began_at: new Date(first) },
+    ]);
+  },
+);
+
 describe('the end of an attempt', () => {
   it.each(ENDS.map(nameOf))(
     'that is the end of its run (%s) is in the history, and no longer among the live',

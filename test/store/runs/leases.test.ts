@@ -1,5 +1,7 @@
 // Store: renewals and progress, by the holder of a lease alone.
 import { describe, expect, it } from 'vitest';
+import type { Session } from '../../../src/store/connection/database.js';
+import { keepCursors } from '../../../src/store/runs/effects.js';
 import { readHeld, renewLeases, writeProgress, writeTraceparents } from '../../../src/store/runs/leases.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns, whileLocked, whileWaitedFor, withoutIndexes } from '../../support/runs.js';
@@ -36,6 +38,28 @@ describe('renewLeases', () => {
     ]);
     expect(await renewed()).toEqual(['1', '3']);
   });
+});
+
+it('keepCursors, whatever it waits for, lets heartbeats renew the lease, and keeps the highest number', async () => {
+  const ids = await addRuns(test, held(), held(), ...NOT_HELD);
+  const keep = (session: Session, n: number) =>
+    keepCursors(
+      session,
+      asked(...ids).map(each => ({ ...each, cursors: new Map([[`c${each.id}`, `{"n":${n}}`]]) })),
+      WORKER,
+    );
+  await database.transaction(async session => {
+    await keep(session, 2);
+    expect(await renewLeases(database, asked('1', '2'), WORKER, 90_000)).toMatchObject([
+      { is_renewed: true },
+      { is_renewed: true },
+    ]);
+  });
+  await keep(database, 1);
+  expect(await test.sql('select key, result from tock.job_effects order by key')).toEqual([
+    { key: 'c1', result: { n: 2 } },
+    { key: 'c2', result: { n: 2 } },
+  ]);
 });
 
 it('readHeld says what is held and what is to be cancelled, and waits for no lock', async () => {

@@ -28,6 +28,13 @@ export const HAS_ENDED_FREEZE =
  */
 export const frozenMsSince = (from: string) => `tock.frozen_ms(${from})`;
 
+/**
+ * The same where most instants are later than the last freeze, which a statement reads once, if at all.
+ */
+export const frozenMsSinceStart = (from: string) =>
+  `case when (select max(coalesce(f.ended_at + f.ramp_ms * interval '1 millisecond', 'infinity')) from tock.freezes f) > ${from}
+        then ${frozenMsSince(from)} else 0 end`;
+
 /** The freeze that holds, as JSON; null: none does. */
 export const FREEZE_JSON = `(select jsonb_build_object('beganAt', f.began_at, 'until', f.until, 'rampMs', f.ramp_ms, 'note', f.note, 'by', f.operator)
     from tock.freezes f where ${HOLDS})`;

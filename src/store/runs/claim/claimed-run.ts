@@ -2,7 +2,7 @@
 import { isWithinYears } from '../../../model/instant-bounds.js';
 import { TRANSITIONS } from '../../../model/run/states.js';
 import { msBetween } from '../../connection/values/readable-instant.js';
-import { frozenMsSince } from '../../definitions/freeze/frozen.js';
+import { frozenMsSince, frozenMsSinceStart } from '../../definitions/freeze/frozen.js';
 
 /** A claimed run: what executing it needs. Times in epoch milliseconds. */
 export interface ClaimedRun {
@@ -35,7 +35,9 @@ export interface ClaimedRun {
     readonly outside: string;
     readonly now: number;
   } | null;
-  /** Its handler ended to wait before: how long before this claim it was called first, and its snoozes. */
+  /**
+   * It was started before: how long before this claim the first time, without frozen time, and its snoozes.
+   */
   readonly begun: { readonly ageMs: number; readonly snoozes: number } | null;
   /** What became of other runs is read before its handler is called. */
   readonly has_parents: boolean;
@@ -112,7 +114,8 @@ export const claimedColumns = (
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
       from tock.job_definitions d where d.id = ${run}.definition_id), '{}')
     || case when ${run}.began_at is null then '{}'::jsonb
-      else jsonb_build_object('begun', jsonb_build_object('ageMs', ${epochMs(`(tock.now() - ${run}.began_at)`)}, 'snoozes', coalesce(${run}.snoozes, 0))) end
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', ${epochMs(`(tock.now() - ${run}.began_at)`)} - ${frozenMsSinceStart(`${run}.began_at`)},
+        'snoozes', coalesce(${run}.snoozes, 0))) end
     || case when ${run}.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when ${run}.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', ${run}.traceparent, 'queue', ${run}.queue)) end end as planned`;

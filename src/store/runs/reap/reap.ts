@@ -34,6 +34,7 @@ import {
   freeSlots,
   IS_LEFT,
   insertFinished,
+  KEEP_BEGUN,
   setSuspect,
   statuses,
   withdrawReplaced,
@@ -86,7 +87,7 @@ with ${QUEUE_LANES}, expired as materialized (${expired}
   select * from jsonb_to_recordset(:policies::jsonb) as p(job text, backoff text, base float8, max float8)
 ), ${withdrawReplaced('expired', { waits: `not ${IS_LAST}` })}, again as (
   update tock.job_runs_live r
-  set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
+  set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null, ${KEEP_BEGUN},
       run_at = tock.now() + ${BACKOFF_MS} * interval '1 millisecond',
       errors = ${appendError('r.errors', LEASE_ERROR)},
       ${setSuspect(IS_SUSPECT)}

@@ -66,6 +66,15 @@ describe('reapRuns', () => {
     });
   });
 
+  it('keeps when a run was first started', async () => {
+    await addRuns(test, expired({ started_at: AGO(5) }), expired({ started_at: AGO(5), began_at: AGO(9) }));
+    await reap();
+    expect([await rowOf('1'), await rowOf('2')]).toMatchObject([
+      { began_at: new Date(AGO(5)) },
+      { began_at: new Date(AGO(9)) },
+    ]);
+  });
+
   it.each([
     ['with', (work: (session: Database) => ReturnType<typeof reap>) => work(database)],
     ['without', (work: (session: Database) => ReturnType<typeof reap>) => withoutIndexes(test, work)],
