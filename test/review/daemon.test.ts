@@ -1,0 +1,63 @@
+// Review: daemons in virtual time, with fair keys, rates of queues and limits that were lowered.
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Daemon, type DaemonOptions, startDaemon } from '../../src/daemon/daemon.js';
+import { defineJob } from '../../src/index.js';
+import { admitRuns } from '../../src/store/runs/claim/admit.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { openVirtualProcess } from '../support/virtual-process.js';
+
+const START = '2026-03-02T12:00:00Z';
+const BEAT = { expression: '0 0 29 2 *' };
+let begun: number[];
+const run = () => void begun.push(virtual.clock.now());
+const send = defineJob({ name: 'send', queue: 'mail', run });
+const narrow = defineJob({ name: 'narrow', concurrency: { limit: 2 }, run });
+const JOBS = [send, narrow];
+const test = openForEach(() => reuseTestTock(JOBS));
+const virtual = openForEach(() => openVirtualProcess(test, START, JOBS));
+let daemon: Daemon;
+const start = async (options: DaemonOptions = {}) => {
+  daemon = await startDaemon(virtual.engine, options, undefined, BEAT);
+  await virtual.clock.advance(0);
+};
+beforeEach(() => {
+  begun = [];
+});
+afterEach(async () => {
+  virtual.roundTripMs = 0;
+  const stopped = daemon.stop();
+  await virtual.clock.advance(60_000);
+  await stopped;
+});
+
+it.each([
+  ['without fair keys', false],
+  ['with fair keys', true],
+])('a queue starts as many runs as its rate allows, %s', async (_, isFair) => {
+  if (isFair) await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
+  await test.tock.queues.set('mail', { rate: { count: 2, per: '1s' } });
+  await start();
+  await test.tock.enqueueMany(
+    Array.from({ length: 60 }, (_, n) => ({ job: send, payload: { tenant: `t${n % 3}` } })),
+  );
+  virtual.roundTripMs = 1;
+  await virtual.clock.advance(20_000);
+  // 2 saved up, and 2 a second.
+  expect(begun.length).toBeGreaterThanOrEqual(38);
+});
+
+it('does not claim and block a run again and again beside a slot above a lowered limit', async () => {
+  const workerId = '00000000-0000-4000-8000-000000000009';
+  const id = String(await test.tock.enqueue('narrow', {}));
+  await admitRuns(virtual.engine.database, [id], { workerId, leaseMs: 3_600_000 });
+  // It was claimed when the limit was 5.
+  await test.sql('update tock.job_slots set slot = 5');
+  await start();
+  virtual.roundTripMs = 1;
+  await test.tock.enqueue('narrow', {});
+  await virtual.clock.advance(1000);
+  const before = virtual.sent.length;
+  await virtual.clock.advance(10_000);
+  expect([begun.length, virtual.sent.length - before < 100]).toEqual([1, true]);
+});
