@@ -32,19 +32,23 @@ afterEach(async () => {
 });
 
 it.each([
-  ['without fair keys', false],
-  ['with fair keys', true],
-])('a queue starts as many runs as its rate allows, %s', async (_, isFair) => {
+  [0, false],
+  [0, true],
+  [3000, false],
+  [6000, false],
+  [60_000, false],
+])('a queue starts the next run when its rate allows it, %i ms after the daemon began, fair: %j', async (idleMs, isFair) => {
   if (isFair) await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
   await test.tock.queues.set('mail', { rate: { count: 2, per: '1s' } });
   await start();
-  await test.tock.enqueueMany(
-    Array.from({ length: 60 }, (_, n) => ({ job: send, payload: { tenant: `t${n % 3}` } })),
-  );
   virtual.roundTripMs = 1;
-  await virtual.clock.advance(20_000);
-  // 2 saved up, and 2 a second.
-  expect(begun.length).toBeGreaterThanOrEqual(38);
+  await virtual.clock.advance(idleMs);
+  const from = virtual.clock.now();
+  await test.tock.enqueueMany(
+    Array.from({ length: 3 }, (_, n) => ({ job: send, payload: { tenant: `t${n}` } })),
+  );
+  await virtual.clock.advance(10_000);
+  expect(begun.map(ms => Math.round((ms - from) / 500))).toEqual([0, 0, 1]);
 });
 
 it('does not claim and block a run again and again beside a slot above a lowered limit', async () => {

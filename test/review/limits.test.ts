@@ -37,4 +37,45 @@ describe('a limit that a deploy has lowered from 5 to 2', () => {
     expect(started).toEqual([6]);
     await newer.close();
   });
+
+  it('holds for runs that were enqueued before and are claimed from then on', async () => {
+    for (let n = 0; n < 10; n++) await test.tock.enqueue(wide, { n });
+    let [running, most] = [0, 0];
+    const counting = defineJob({
+      name: 'send',
+      concurrency: { limit: 2 },
+      async run() {
+        most = Math.max(most, ++running);
+        await new Promise(resolve => setTimeout(resolve, 50));
+        running--;
+      },
+    });
+    const newer = test.another({ jobs: [counting] });
+    await newer.register();
+    await newer.tick({ concurrency: 10 });
+    expect(most).toBe(2);
+    await newer.close();
+  });
+});
+
+describe('a limit that a deploy has raised from 2 to 5', () => {
+  it('holds for runs that were enqueued before and are claimed from then on', async () => {
+    for (let n = 0; n < 10; n++) await test.tock.enqueue(wide, { n });
+    await test.sql('update tock.job_runs_live set slot_limits = array[2]');
+    let [running, most] = [0, 0];
+    const counting = defineJob({
+      name: 'send',
+      concurrency: { limit: 5 },
+      async run() {
+        most = Math.max(most, ++running);
+        await new Promise(resolve => setTimeout(resolve, 50));
+        running--;
+      },
+    });
+    const newer = test.another({ jobs: [counting] });
+    await newer.register();
+    await newer.tick({ concurrency: 10 });
+    expect(most).toBe(5);
+    await newer.close();
+  });
 });
