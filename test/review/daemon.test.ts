@@ -13,7 +13,8 @@ let begun: number[];
 const run = () => void begun.push(virtual.clock.now());
 const send = defineJob({ name: 'send', queue: 'mail', run });
 const narrow = defineJob({ name: 'narrow', concurrency: { limit: 2 }, run });
-const JOBS = [send, narrow];
+const serial = defineJob({ name: 'serial', queue: 'mail', concurrency: { limit: 1 }, run });
+const JOBS = [send, narrow, serial];
 const test = openForEach(() => reuseTestTock(JOBS));
 const virtual = openForEach(() => openVirtualProcess(test, START, JOBS));
 let daemon: Daemon;
@@ -64,4 +65,21 @@ it('does not claim and block a run again and again beside a slot above a lowered
   const before = virtual.sent.length;
   await virtual.clock.advance(10_000);
   expect([begun.length, virtual.sent.length - before < 100]).toEqual([1, true]);
+});
+
+it('starts a run of a free key within five seconds, beside 1000 keys that wait for the slot of their job', async () => {
+  const workerId = '00000000-0000-4000-8000-000000000009';
+  await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
+  // Another host executes a run of the job for an hour: without a tenant, it has no fair key.
+  const id = String(await test.tock.enqueue('serial', {}));
+  await admitRuns(virtual.engine.database, [id], { workerId, leaseMs: 3_600_000 });
+  await start({ concurrency: 2 });
+  await test.tock.enqueueMany(
+    Array.from({ length: 1000 }, (_, n) => ({ job: serial, payload: { tenant: `t${n}` } })),
+  );
+  await test.tock.enqueue(send, { tenant: 'z' });
+  virtual.roundTripMs = 1;
+  const from = virtual.clock.now();
+  for (let second = 0; begun.length === 0 && second < 120; second++) await virtual.clock.advance(1000);
+  expect((begun[0] ?? Infinity) - from).toBeLessThan(6000);
 });
