@@ -97,6 +97,7 @@ export async function startDaemon(
     kind: 'daemon',
     ...options,
     pollMs,
+    onLeft: () => passes.left(),
     onRowRestored() {
       sleeper.announceAgain();
       worker.wake();

@@ -235,6 +235,9 @@ export const afterReapNotification = (plan: Plan, now: number): Plan => ({
   reapAt: Math.min(plan.reapAt, Math.max(now, notifiedFrom(plan.checkReapAt))),
 });
 
+/** A claim has left runs that a limit holds back: nothing names the time when it lets the next one start. */
+export const afterLeft = (plan: Plan): Plan => ({ ...plan, needsNoPoll: false });
+
 /** The minute has turned. */
 export const afterMinute = (plan: Plan): Plan => ({ ...plan, registerAt: 0, materializeAt: 0 });
 

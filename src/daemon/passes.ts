@@ -13,6 +13,7 @@ import { readNextDue } from '../store/reads/next-due.js';
 import type { Listening } from './listening.js';
 import {
   afterError,
+  afterLeft,
   afterMinute,
   afterPoll,
   afterReapNotification,
@@ -127,6 +128,11 @@ export class Passes implements Planned {
   /** The last pass has failed. */
   failed(): void {
     this.plan = afterError(this.plan);
+  }
+
+  /** A claim has left runs that a limit holds back. */
+  left(): void {
+    this.plan = afterLeft(this.plan);
   }
 
   /** The next pass claims. */

@@ -198,6 +198,20 @@ describe('a run that is due starts while a worker has room', () => {
     },
   );
 
+  it('once the rate of its queue allows it', { tags: 'check' }, async () => {
+    await test.tock.queues.set('mail', { rate: { count: 2, per: '1s' } });
+    await startWarm({ concurrency: 10 });
+    const waits: number[] = [];
+    for (let n = 0; n < 3; n++) {
+      const three = [0, 1, 2].map(each => `mail ${n} ${each}`);
+      const from = now();
+      await test.tock.enqueueMany(three.map(as => ({ job: noted, payload: { as }, queue: 'mail' })));
+      await pass(7000 + 1100 * n);
+      waits.push(...waited(from, ...three));
+    }
+    expect(most(waits)).toBeLessThanOrEqual(COMPLETE_MS);
+  });
+
   it('which was materialized, though the daemon that did so is full', async () => {
     await startWarm();
     // They poll by turns.

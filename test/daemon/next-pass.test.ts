@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   afterError,
   afterFailedReap,
+  afterLeft,
   afterMinute,
   afterPoll,
   afterReap,
@@ -231,6 +232,7 @@ describe('a pass for which nothing was due', () => {
 
   it.each<[string, Plan, number]>([
     ['it found nothing', afterPoll(RESTING, poll, done, POLL_MS), 0],
+    ['a limit has held back runs', afterLeft(afterPoll(RESTING, poll, done, POLL_MS)), 1],
     ['the last poll was without room', afterPoll(RESTING, poll, { ...done, hasRoom: false }, POLL_MS), 1],
     [
       'notifications do not come',

@@ -123,6 +123,7 @@ describe('the settings of a key', () => {
       heldBy: null,
       limit: null,
       closedUntil: null,
+      waitsFor: null,
       nextAt: new Date('2026-03-02T10:00:00Z'),
     });
     await test.tock.keys.reset('a');

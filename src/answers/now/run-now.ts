@@ -2,7 +2,7 @@
 import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import { formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
-import { type FairTurn, turnText } from '../../model/explain/fair-turn.js';
+import { type FairTurn, holdText, turnText } from '../../model/explain/fair-turn.js';
 import { OVERLOOKED_REMEDY, overlookedText } from '../../model/explain/overlooked.js';
 import { slotText } from '../../model/explain/slot.js';
 import { type Freeze, freezeText } from '../../model/freeze/freeze.js';
@@ -195,7 +195,7 @@ function readableWindow(window: string, timezone: string): Window | null {
 }
 
 function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
-  const { now, queue, holders, turn, workerSeenAt, asleepUntil = null, frozen, overlooked = null } = around;
+  const { now, queue, turn = null, workerSeenAt, asleepUntil = null, frozen, overlooked = null } = around;
   const next = `Attempt ${run.attempts + 1} of ${run.maxAttempts}`;
   const failed = run.status === 'failed' ? `Attempt ${run.attempts} failed. ` : '';
   const waited = now.getTime() - run.runAt.getTime();
@@ -203,38 +203,15 @@ function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
     return say(
       'attention',
       `${failed}${next} is due, but everything is ${freezeText(frozen, now)}.`,
-      'It waits until then at least; tock run executes one by hand all the same.',
+      'It waits until then at least, or until tock thaw; tock run executes one by hand all the same.',
       'the end of the freeze',
     );
-  if (run.blockedOn !== null) {
-    const slot = slotText(run.blockedOn, run);
-    const what = `${failed}${next} waits for ${slot}`;
-    if (fairKeyOf(run.blockedOn) !== null) {
-      const text = turnText(
-        turn ?? null,
-        at => `in ${formatSpan(Math.max(0, at.getTime() - now.getTime()))}`,
-      );
-      return say('waiting', `${what}${text}.`, null, slot);
-    }
-    const job = jobOfCodeKey(run.blockedOn);
-    if (job !== null) {
-      const sentence = `${what}: the one that claimed it does not.`;
-      return say('attention', sentence, `${missingJobRemedy(job)}.`, slot);
-    }
-    if (holders.count === 0)
-      return say('waiting', `${what}, which is free now.`, 'The next tick lets it start.', slot);
-    const others =
-      holders.count > holders.ids.length ? ` and ${holders.count - holders.ids.length} more` : '';
-    const who =
-      holders.count === 1 ? `run ${holders.ids.join()} has` : `runs ${holders.ids.join(', ')}${others} have`;
-    return say('waiting', `${what}, which ${who}.`, null, slot);
-  }
   const wait = currentWait(run, now);
   if (wait?.kind === 'group') {
     const remedy = remedyOf(run.status, wait, run.id);
     const sentence = `It waits ${waitText(wait, run.snoozes, now)}.`;
     return remedy === null
-      ? say('waiting', sentence)
+      ? say('waiting', sentence, `tock group ${run.id} shows them.`)
       : say('attention', sentence, `It goes on with ${remedy}.`);
   }
   if (wait) return say('waiting', `Its handler waits ${waitText(wait, run.snoozes, now)}.`);
@@ -265,6 +242,9 @@ function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
       `It opens in ${formatSpan(open.opening(now.getTime()) - now.getTime())}.`,
       `the window of queue ${run.queue}`,
     );
+  const what = `${failed}${next} waits for`;
+  const blocked = explainBlocked(run, around, what);
+  if (blocked !== null) return blocked;
   if (queue && queue.concurrency !== null && queue.taken >= queue.concurrency)
     return say(
       'waiting',
@@ -295,6 +275,10 @@ function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
   const rate = queue?.rate
     ? ` Its queue ${run.queue} starts at most ${queue.rate.count} runs per ${formatSpan(queue.rate.perMs)}.`
     : '';
+  if (run.blockedOn !== null) {
+    const slot = slotText(run.blockedOn, run);
+    return say('waiting', `${what} ${slot}${turnText(turn)}.${rate}`, null, slot);
+  }
   return waited < 60_000
     ? say('waiting', `${failed}${next} is due now.${rate}`, 'The next free worker takes it.', 'a free worker')
     : say(
@@ -303,4 +287,32 @@ function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
         null,
         'a free worker',
       );
+}
+
+/** Null: it is not blocked, or its fair key only takes turns with others. */
+function explainBlocked(
+  run: ExplainedRun,
+  { now, holders, turn = null }: Surroundings,
+  what: string,
+): RunNow | null {
+  if (run.blockedOn === null) return null;
+  const slot = slotText(run.blockedOn, run);
+  if (fairKeyOf(run.blockedOn) !== null) {
+    const hold = holdText(turn, at => `in ${formatSpan(Math.max(0, at.getTime() - now.getTime()))}`);
+    return hold === null ? null : say('waiting', `${what} ${slot}${hold}.`, null, slot);
+  }
+  const job = jobOfCodeKey(run.blockedOn);
+  if (job !== null)
+    return say(
+      'attention',
+      `${what} ${slot}: the one that claimed it does not.`,
+      `${missingJobRemedy(job)}.`,
+      slot,
+    );
+  const { ids, count } = holders;
+  if (count === 0)
+    return say('waiting', `${what} ${slot}, which is free now.`, 'The next tick lets it start.', slot);
+  const others = count > ids.length ? ` and ${count - ids.length} more` : '';
+  const who = count === 1 ? `run ${ids.join()} has` : `runs ${ids.join(', ')}${others} have`;
+  return say('waiting', `${what} ${slot}, which ${who}.`, null, slot);
 }

@@ -27,7 +27,7 @@ import { readLog } from '../../store/reads/runs/run-log.js';
 import { getRun } from '../../store/reads/runs.js';
 import { readHolders } from '../../store/reads/why/why.js';
 import { readTurn } from '../../store/runs/fair/key-settings.js';
-import { explainRun, type RunNow } from '../now/run-now.js';
+import { explainRun, type RunNow, type Surroundings } from '../now/run-now.js';
 import { exceptionOf } from './read-exception.js';
 import { readFlow } from './read-flow.js';
 import { type DrawnGroup, readDrawnGroup } from './read-group.js';
@@ -60,6 +60,22 @@ export interface ReadRun {
   readonly joins: readonly RunReference[];
 }
 
+/** What a run may wait for. Of one that has ended, nothing is read. */
+export async function readSurroundings(session: Session, run: RunRecord, now: Date): Promise<Surroundings> {
+  const holders = { ids: [], count: 0 };
+  if (isFinished(run.status)) return { now, queue: null, holders, workerSeenAt: null, frozen: null };
+  const [found, turn, queue, seen, frozen, overlooked] = await Promise.all([
+    run.blockedOn === null ? holders : readHolders(session, run.blockedOn),
+    readTurn(session, run.blockedOn),
+    readHoldingQueue(session, run.queue),
+    readWorkersSeen(session),
+    readFreeze(session),
+    readOverlooked(session, run.id),
+  ]);
+  const { at: workerSeenAt, asleepUntil } = seen;
+  return { now, queue, holders: found, turn, workerSeenAt, asleepUntil, frozen, overlooked };
+}
+
 /** Null if there is no such run. */
 export async function readRun(
   session: Session,
@@ -69,17 +85,11 @@ export async function readRun(
   const run = await getRun(session, id);
   if (run === null) return null;
   const isLive = !isFinished(run.status);
-  const nobody = { ids: [], count: 0 };
   const [
     documents,
     { effects, hasMore },
     slots,
-    holders,
-    turn,
-    queue,
-    seen,
-    frozen,
-    overlooked,
+    around,
     relations,
     redirects,
     origins,
@@ -92,12 +102,7 @@ export async function readRun(
     seesPayloads ? readDocuments(session, id) : null,
     readEffects(session, id),
     isLive ? readHeldSlots(session, id) : [],
-    run.blockedOn === null ? nobody : readHolders(session, run.blockedOn),
-    readTurn(session, run.blockedOn),
-    isLive ? readHoldingQueue(session, run.queue) : null,
-    isLive ? readWorkersSeen(session) : { at: null, asleepUntil: null },
-    isLive ? readFreeze(session) : null,
-    isLive ? readOverlooked(session, id) : null,
+    readSurroundings(session, run, now),
     run.definition === null || run.scheduledFor === null
       ? null
       : readRelations(session, run.definition, run.scheduledFor),
@@ -111,23 +116,14 @@ export async function readRun(
   ]);
   return {
     run,
-    now: explainRun(run, {
-      now,
-      queue,
-      holders,
-      turn,
-      workerSeenAt: seen.at,
-      asleepUntil: seen.asleepUntil,
-      frozen,
-      overlooked,
-    }),
+    now: explainRun(run, around),
     life: lifeOf(run, now.getTime()),
     documents,
     effects,
     hasMoreEffects: hasMore,
     logs,
     slots,
-    holders: await readReferences(session, holders.ids),
+    holders: await readReferences(session, around.holders.ids),
     relations,
     redirects,
     origin: origins[0] ?? null,

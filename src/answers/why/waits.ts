@@ -4,7 +4,7 @@ import type { Engine } from '../../engine/engine.js';
 import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import { formatDuration, formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
-import { turnText } from '../../model/explain/fair-turn.js';
+import { holdText, turnText } from '../../model/explain/fair-turn.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { OVERLOOKED_REMEDY, overlookedText } from '../../model/explain/overlooked.js';
 import { flowWords, isMoving } from '../../model/explain/queue-flow.js';
@@ -51,7 +51,6 @@ async function describeOthers(
   zone: Zone,
   run: RunRecord,
 ): Promise<string[]> {
-  if (run.blockedOn !== null) return [await describeBlocked(engine, run, run.blockedOn, zone)];
   const interval =
     definition.waits_for !== null && isNever(run.runAt) ? await describeInterval(engine, zone, run.id) : [];
   if (interval.length > 0) return interval;
@@ -63,9 +62,10 @@ async function describeOthers(
   if (run.runAt > definition.now) return describeDeferred(definition, run);
   const overlooked = await readOverlooked(engine.database, run.id);
   if (overlooked !== null) return [overlookedText(overlooked, definition.now), OVERLOOKED_REMEDY];
+  const blocked = run.blockedOn === null ? [] : [await describeBlocked(engine, run, run.blockedOn, zone)];
   const [queue] = await listQueues(engine.database, run.queue);
-  if (queue === undefined) return [];
-  const holds = describeQueue(queue, definition.now, zone);
+  if (queue === undefined) return blocked;
+  const holds = [...describeQueue(queue, definition.now, zone), ...blocked];
   // What holds it says more than how fast it was.
   const flow = holds.length === 0 ? await describeFlow(engine, queue, definition.now) : [];
   const waits = [...holds, ...flow];
@@ -79,8 +79,10 @@ async function describeBlocked(engine: Engine, run: RunRecord, key: string, zone
   const what = `it waits for ${slotText(key, run)}`;
   const job = jobOfCodeKey(key);
   if (job !== null) return `${what}: the one that claimed it does not. ${missingJobRemedy(job)}`;
-  if (fairKeyOf(key) !== null)
-    return `${what}${turnText(await readTurn(engine.database, key), at => `at ${instantText(at.getTime(), zone)}`)}`;
+  if (fairKeyOf(key) !== null) {
+    const turn = await readTurn(engine.database, key);
+    return `${what}${holdText(turn, at => `at ${instantText(at.getTime(), zone)}`) ?? turnText(turn)}`;
+  }
   const { ids, count } = await readHolders(engine.database, key);
   if (count === 0) return `${what}, which is free: the next tick unblocks it`;
   const more = count > ids.length ? ` and ${count - ids.length} more` : '';

@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { MAX_WAITING, waitingText } from '../../model/explain/fair-turn.js';
+import { keyText } from '../../model/explain/slot.js';
 import type { KeyRate } from '../../model/job/fair/fair.js';
 import type { KeyRecord, KeySettings, KeyState } from '../../model/job/fair/key-methods.js';
 import { quote } from '../../model/names.js';
@@ -218,12 +219,23 @@ function closedWords(states: readonly KeyState[]): string {
   return times.length === 0 ? '' : `until ${localTime(new Date(Math.max(...times)))}`;
 }
 
-function stateWords({ queue, job, waiting, held, heldBy, limit, closedUntil, nextAt }: KeyState): string {
+function stateWords({
+  queue,
+  job,
+  waiting,
+  held,
+  heldBy,
+  limit,
+  closedUntil,
+  waitsFor,
+  nextAt,
+}: KeyState): string {
   return [
     `${job === null ? `queue ${cleanLine(queue)}` : `job ${cleanLine(job)} in queue ${cleanLine(queue)}`}: ${waitingText(waiting)} waiting`,
     limit === null ? null : `${held} of ${limit} at once`,
     heldBy === null ? null : `its order is strict: run ${heldBy} comes first`,
     closedUntil === null ? null : `closed until ${localTime(closedUntil)}`,
+    waitsFor === null ? null : `waits for ${cleanLine(keyText(waitsFor, null))}`,
     closedUntil !== null || nextAt === null ? null : `next start at ${localTime(nextAt)} at the earliest`,
   ]
     .filter(part => part !== null)

@@ -2,10 +2,8 @@
 import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import { formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
-import { OVERLOOKED_REMEDY, overlookedText } from '../../model/explain/overlooked.js';
 import { slotText } from '../../model/explain/slot.js';
 import { type Freeze, freezeText } from '../../model/freeze/freeze.js';
-import type { OverlookedRun } from '../../model/queue/waiting-runs.js';
 import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
@@ -44,16 +42,8 @@ export function skipText(reason: string): string {
 /** A run due for less than this is normal: a tick comes every minute. */
 const TICK_MS = 60_000;
 
-/**
- * @param frozen what is frozen now; null: nothing is
- * @param overlooked null: it is not known that a worker should have taken it
- */
-export function nextStep(
-  run: RunRecord,
-  now = Date.now(),
-  frozen: Freeze | null = null,
-  overlooked: OverlookedRun | null = null,
-): string {
+/** @param frozen what is frozen now; null: nothing is */
+export function nextStep(run: RunRecord, now = Date.now(), frozen: Freeze | null = null): string {
   const due = run.runAt.getTime() - now;
   const attempt = (number: number) => `attempt ${number} of ${run.maxAttempts}`;
   switch (run.status) {
@@ -61,8 +51,6 @@ export function nextStep(
     case 'failed':
       if (frozen !== null && due <= 0 && run.queue !== ALERT_QUEUE)
         return `${attempt(run.attempts + 1)} is due, and everything is ${cleanLine(freezeText(frozen, new Date(now), localTime))} (tock thaw)`;
-      if (run.blockedOn !== null)
-        return `${attempt(run.attempts + 1)} ${cleanLine(blockedText(run, run.blockedOn))}`;
       if (isNever(run.runAt) && run.waits.at(-1)?.kind === 'group')
         return joinStep(run, attempt(run.attempts + 1));
       if (isNever(run.runAt) && run.waits.length === 0)
@@ -73,8 +61,8 @@ export function nextStep(
         return currentWait(run, new Date(now))
           ? `its handler is called again in ${formatSpan(due)} (${attempt(run.attempts + 1)})`
           : `${attempt(run.attempts + 1)} is due in ${formatSpan(due)}`;
-      if (overlooked !== null)
-        return `${attempt(run.attempts + 1)} is due, and ${cleanLine(overlookedText(overlooked, new Date(now)))}. ${OVERLOOKED_REMEDY}`;
+      if (run.blockedOn !== null)
+        return `${attempt(run.attempts + 1)} ${cleanLine(blockedText(run, run.blockedOn))}`;
       if (-due < TICK_MS) return `${attempt(run.attempts + 1)} is due now`;
       return `${attempt(run.attempts + 1)} has been due for ${formatSpan(-due)} and waits for a worker (tock status)`;
     case 'running':

@@ -90,7 +90,8 @@ function stateOf(run: RunRecord, isCounting = true): string {
       isCounting && startedAt ? ` for ${formatSpan(Math.max(Date.now() - startedAt.getTime(), 0))}` : '';
     return `running${since}, attempt ${attempts} of ${maxAttempts}`;
   }
-  if (run.blockedOn !== null) return `queued, waits for ${cleanLine(slotText(run.blockedOn, run))}`;
+  if (run.blockedOn !== null && left <= 0)
+    return `queued, waits for ${cleanLine(slotText(run.blockedOn, run))}`;
   if (status === 'queued') return left > 0 ? `queued, ${due}` : 'queued';
   if (status === 'failed')
     return `attempt ${attempts + 1} of ${maxAttempts} is ${due}; the last one failed: ${errorLine(run)}`;

@@ -20,6 +20,8 @@ export interface WorkerOptions {
    * Called when its row in `workers` was gone, with all rows that refer to it, and has been inserted again.
    */
   readonly onRowRestored?: () => void;
+  /** Called when a claim has left due runs, because a limit lets no more of them start now. */
+  readonly onLeft?: () => void;
 }
 
 /** A run whose handler is executing, for a report. */

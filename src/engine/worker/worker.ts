@@ -60,6 +60,7 @@ class OpenWorker implements Worker, WorkerLoad {
   isClosed = false;
   private readonly engine: Engine;
   private readonly kind: WorkerOptions['kind'];
+  private readonly onLeft: WorkerOptions['onLeft'];
   private readonly row: WorkerRow;
   private readonly onChange: ReturnType<typeof createWakeup>['wake'];
   /** One for each attempt: a failed run may be claimed again before its last attempt is removed. */
@@ -82,6 +83,7 @@ class OpenWorker implements Worker, WorkerLoad {
     this.engine = engine;
     this.capacity = concurrency;
     this.kind = kind;
+    this.onLeft = options.onLeft;
     const goesOn = kind === 'daemon' || kind === 'relay';
     this.giveBackConnection = engine.database.shares.kept.keep();
     const workerId = newWorkerId(engine);
@@ -290,6 +292,7 @@ class OpenWorker implements Worker, WorkerLoad {
     );
     lowerWatermarks(engine, unblocked);
     if (waitsForTurn) expectRuns(engine, 'fair');
+    if (admitted.length < needsAdmission.length) this.onLeft?.();
     await this.take(admitted, admittedAt);
     if (failure === null) return runs.length + admitted.length;
     this.startNext();

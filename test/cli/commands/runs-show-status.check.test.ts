@@ -181,7 +181,7 @@ describe('tock show', () => {
     expect(running.stdout).toMatch(/\n {2}progress +\[#{12}-{8}\] 60% reading\n/);
     expect(running.stdout).toMatch(/\nnext: attempt 2 of 10 is already running; its lease ends in /);
     const failed = await harness.tock(['show', '9002']);
-    expect(failed.stdout).toMatch(/\nnext: attempt 3 of 10 is due in (2h|1h 59m)\n/);
+    expect(failed.stdout).toMatch(/\nnext: Attempt 2 failed. Attempt 3 of 10 is due in (2h|1h 59m)\.\n/);
   });
 
   it('cannot be made to control the terminal by an error, a payload or a host’s name', async () => {

@@ -53,7 +53,7 @@ describe('tock why', () => {
     const id = runs[0]?.id ?? '';
     const { code, stdout } = await harness.tock(['why', id]);
     expect(stdout).toContain(`run ${id} of greet: queued`);
-    expect(stdout).toContain('next: attempt 1 of ');
+    expect(stdout).toContain('next: Attempt 1 of ');
     expect(code).toBe(0);
     expect(await harness.json(['why', id])).toEqual(await harness.json(['show', id]));
     const unknown = await harness.tock(['why', '999999999']);

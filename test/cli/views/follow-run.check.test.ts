@@ -42,7 +42,9 @@ it('tock show shows the slots that a run holds, and the one that another waits f
   );
   const { stdout } = await harness.tock(['show', second.id]);
   expect(stdout).toMatch(/\n {2}slots +needs a slot of job held for a; waits for a slot of job held for a\n/);
-  expect(stdout).toContain('next: attempt 1 of 10 is due and waits for a slot of job held for a');
+  expect(stdout).toContain(
+    `next: Attempt 1 of 10 waits for a slot of job held for a, which run ${first.id} has.`,
+  );
   expect(await harness.json(['show', second.id])).toMatchObject({
     run: { concurrencyKeys: ['job:held/a'], blockedOn: 'job:held/a' },
   });

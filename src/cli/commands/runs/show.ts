@@ -1,14 +1,14 @@
 // `tock show`: everything about one run.
 
 import type { Command } from 'commander';
+import { explainRun, type RunNow } from '../../../answers/now/run-now.js';
+import { readClock } from '../../../answers/reads.js';
 import { pendingText, readPendingRun } from '../../../answers/runs/lists.js';
 import { exceptionOf } from '../../../answers/runs/read-exception.js';
-import { readOverlooked } from '../../../answers/workers.js';
+import { readSurroundings } from '../../../answers/runs/read-run.js';
 import { formatSpan } from '../../../model/duration.js';
 import { TockError } from '../../../model/errors.js';
-import type { Freeze } from '../../../model/freeze/freeze.js';
 import { occurrencesText } from '../../../model/planning/plan-occurrences.js';
-import type { OverlookedRun } from '../../../model/queue/waiting-runs.js';
 import { type GroupRecord, MEMBER_STATUSES, type SlowMember } from '../../../model/run/group-record.js';
 import { receiverText, refusedTexts } from '../../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../../model/run/limits.js';
@@ -90,6 +90,8 @@ export async function findRun(tock: Tock, id: string): Promise<RunRecord> {
   );
 }
 
+const isWaiting = ({ status }: RunRecord) => status === 'queued' || status === 'failed';
+
 /** Says everything about a run; of a join that waits, also how far its group is. */
 export async function sayRun(shell: Shell, tock: Tock, run: RunRecord, withStack = false): Promise<void> {
   const last = run.waits.at(-1);
@@ -97,10 +99,10 @@ export async function sayRun(shell: Shell, tock: Tock, run: RunRecord, withStack
     run.status === 'queued' && last?.kind === 'group' && last.outcome === null && last.runs?.names === null;
   const database = await databaseOf(tock);
   const exception = await exceptionOf(database, run);
-  const frozen = isFinished(run.status) ? null : await tock.frozen();
-  const overlooked = isFinished(run.status) ? null : await readOverlooked(database, run.id);
+  const around = isWaiting(run) ? await readSurroundings(database, run, await readClock(database)) : null;
+  const now = around && explainRun(run, around);
   const group = isWaitingJoin ? await tock.group(run.id) : null;
-  sayPage(shell, run, group, withStack, { exception, frozen, overlooked });
+  sayPage(shell, run, group, withStack, { exception, now });
 }
 
 function sayPage(
@@ -108,11 +110,7 @@ function sayPage(
   run: RunRecord,
   group: GroupRecord | null,
   withStack: boolean,
-  {
-    exception = null,
-    frozen = null,
-    overlooked = null,
-  }: { exception?: string | null; frozen?: Freeze | null; overlooked?: OverlookedRun | null } = {},
+  { exception = null, now = null }: { exception?: string | null; now?: RunNow | null } = {},
 ): void {
   const header = `${paint('bold', `run ${run.id} of ${nameOf(run)}`)}: ${paintStatus(run.status)}, ${STATUS_MEANINGS[run.status]}`;
   const { progress } = run;
@@ -169,7 +167,9 @@ function sayPage(
   ];
   // Errors and payloads may hold anything.
   for (const line of lines) shell.print(line);
-  shell.say(`${paint('bold', 'next')}: ${nextStep(run, Date.now(), frozen, overlooked)}`);
+  shell.say(
+    `${paint('bold', 'next')}: ${now === null ? nextStep(run) : cleanLine([now.sentence, now.remedy ?? ''].join(' ').trim())}`,
+  );
 }
 
 /** `6,000 succeeded, 12 dead, 3 running, 3,985 queued`. */

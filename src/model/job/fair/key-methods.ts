@@ -42,10 +42,9 @@ export interface KeyState {
   readonly heldBy: string | null;
   /** A handler has closed it until then; null: it is open. */
   readonly closedUntil: Date | null;
-  /**
-   * When it is looked at next, if not now: its rate, its limit, or its next run says so; null: now, or no
-   * runs.
-   */
+  /** Another limit under which its next run would wait, such as `job:load`; null: none. */
+  readonly waitsFor: string | null;
+  /** When its rate allows a start, or its next run is due; null: now, or it has no runs, or is held up. */
   readonly nextAt: Date | null;
 }
 

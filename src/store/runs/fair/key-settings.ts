@@ -29,7 +29,9 @@ const STATES = `array(select jsonb_build_object('queue', k.queue, 'job', nullif(
       'waiting', (select count(*) from (select from tock.job_runs_live r where r.blocked_on = k.name limit ${MAX_WAITING + 1}) w),
       'held', (select count(*) from tock.job_slots s where s.concurrency_key = k.name),
       'limit', ${slotLimit('k.name')},
-      'heldBy', case when ${isStrict('k.name')} then (select s.run_id::text from tock.job_slots s where s.concurrency_key = k.name limit 1) end,
+      'heldBy', case when ${isStrict('k.name')} then coalesce((select s.run_id from tock.job_slots s where s.concurrency_key = k.name limit 1),
+        (select r.id from tock.job_runs_live r where r.unblocked_on = k.name and r.blocked_on is null limit 1))::text end,
+      'waitsFor', k.held_on,
       'closedUntil', ${ms('case when k.closed_until > tock.now() then k.closed_until end')},
       'nextAt', ${ms('case when not k.is_ready and k.ready_at > tock.now() then k.ready_at end')})
     from (select * from tock.fair_keys k where k.key = n.key order by k.name limit ${MOST_STATES}) k
@@ -51,6 +53,9 @@ from unnest(:keys::text[]) with ordinality as n(key, place) left join tock.key_s
 order by n.place`,
 );
 
+const isHeldUp = ({ held, heldBy, limit, waitsFor }: Row['states'][number]) =>
+  heldBy !== null || waitsFor !== null || (limit !== null && held >= limit);
+
 /** These keys, in this order, whether or not they have settings or runs. */
 export async function readKeys(session: Session, keys: readonly string[]): Promise<KeyRecord[]> {
   const rows = await READ_KEYS.run(session, { keys });
@@ -60,7 +65,8 @@ export async function readKeys(session: Session, keys: readonly string[]): Promi
     states: states.map(state => ({
       ...state,
       closedUntil: dated(state.closedUntil),
-      nextAt: dated(state.nextAt),
+      // A key that is held up is looked at again after a while: no start is due then.
+      nextAt: isHeldUp(state) ? null : dated(state.nextAt),
     })),
   }));
 }
