@@ -7,7 +7,9 @@ import { storeTest } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
-const { test } = storeTest(NOW, () => reuseTestTock([], { alerts: { channels: [{ command: ['/bin/true'] }] } }));
+const { test } = storeTest(NOW, () =>
+  reuseTestTock([], { alerts: { channels: [{ command: ['/bin/true'] }] } }),
+);
 
 it('a command that leaves a process behind, which keeps its output open, has delivered within its time', async () => {
   const { channels } = readAlerts({
@@ -29,5 +31,7 @@ it('a host can be muted by its name, as the documentation says', async () => {
   await test.sql(
     `insert into tock.ticks (host, folder, kind, at, tick_count, version, node, zone_data, clock_ms) values ('web-1', '/srv/app', 'tick', tock.now() - interval '1 hour', 100, '0.1.0', '20.0.0', '2025c', 0)`,
   );
-  await expect(test.tock.alerts.mute('web-1', { until: '2026-03-02T14:00:00Z' })).resolves.toMatchObject({ name: 'web-1' });
+  await expect(test.tock.alerts.mute('web-1', { until: '2026-03-02T14:00:00Z' })).resolves.toMatchObject({
+    name: 'web-1',
+  });
 });

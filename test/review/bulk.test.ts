@@ -23,7 +23,9 @@ it('the button "Cancel 1 run" cancels no run that was enqueued after the questio
   expect(words(text)).toContain('Cancel 1 run?');
   await addRuns(test, { job: 'mail' }, { job: 'mail' });
   const fields = Object.fromEntries(
-    [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]),
+    [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(
+      ([, name = '', value = '']) => [name, value],
+    ),
   );
   await pages.post('/runs/cancel-all', fields);
   expect(await statuses()).toEqual(['cancelled', 'queued', 'queued']);
@@ -33,20 +35,43 @@ it('a form of limits that was refused does not undo what another operator has se
   await test.tock.queues.set('mail', { concurrency: 5 });
   // The form was opened with 5 at once, and its rate is wrong.
   const refused = await pages.post('/queues/mail/limits', {
-    concurrency: '5', 'was-concurrency': '5', rate: 'nonsense', 'was-rate': '', window: '', 'was-window': '', timezone: 'UTC', 'was-timezone': 'UTC',
+    concurrency: '5',
+    'was-concurrency': '5',
+    rate: 'nonsense',
+    'was-rate': '',
+    window: '',
+    'was-window': '',
+    timezone: 'UTC',
+    'was-timezone': 'UTC',
   });
   expect(refused.status).toBe(400);
   // As above, but another operator has set 1 at once between the opening of the form and its first press.
   await test.tock.queues.set('mail', { concurrency: 1 });
   const again = await pages.post('/queues/mail/limits', {
-    concurrency: '5', 'was-concurrency': '5', rate: 'nonsense', 'was-rate': '', window: '', 'was-window': '', timezone: 'UTC', 'was-timezone': 'UTC',
+    concurrency: '5',
+    'was-concurrency': '5',
+    rate: 'nonsense',
+    'was-rate': '',
+    window: '',
+    'was-window': '',
+    timezone: 'UTC',
+    'was-timezone': 'UTC',
   });
-  const form = /<form method="post" action="\/queues\/mail\/limits" class="fields column">([^]*?)<\/form>/.exec(again.text)?.[1] ?? '';
+  const form =
+    /<form method="post" action="\/queues\/mail\/limits" class="fields column">([^]*?)<\/form>/.exec(
+      again.text,
+    )?.[1] ?? '';
   const fields = Object.fromEntries(
-    [...form.matchAll(/<input[^>]*?name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]),
+    [...form.matchAll(/<input[^>]*?name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ]),
   );
   await pages.post('/queues/mail/limits', { ...fields, rate: '5/s' });
-  expect((await test.tock.queues.list()).find(({ name }) => name === 'mail')).toMatchObject({ concurrency: 1, rate: { count: 5 } });
+  expect((await test.tock.queues.list()).find(({ name }) => name === 'mail')).toMatchObject({
+    concurrency: 1,
+    rate: { count: 5 },
+  });
 });
 
 it.each([

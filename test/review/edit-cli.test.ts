@@ -7,27 +7,51 @@ const harness = openOnce(openCliHarness);
 
 describe('tock edit', () => {
   it.each([[['--json']], [['--service', 'billing']]])('takes %s, as its help says', async flags => {
-    const { run } = await harness.json<{ run: { id: string } }>(['run', 'greet', '--payload', '{"name": "ann"}']);
+    const { run } = await harness.json<{ run: { id: string } }>([
+      'run',
+      'greet',
+      '--payload',
+      '{"name": "ann"}',
+    ]);
     const edited = await harness.tock(['edit', run.id, '--payload', '{"name": "bob"}', ...flags]);
     expect([edited.code, edited.stderr]).toEqual([0, '']);
   });
 });
 
 describe('a filter by a payload whose number PostgreSQL cannot hold', () => {
-  it.each([[['runs']], [['retry', '--yes']], [['cancel', '--yes']]])('is refused by tock %s as wrong usage', async command => {
-    const answer = await harness.tock([...command, '--payload', 'a=1e999999', '--json']);
-    expect([answer.code, answer.stderr]).toEqual([2, expect.not.stringContaining('UNEXPECTED')]);
-  });
+  it.each([[['runs']], [['retry', '--yes']], [['cancel', '--yes']]])(
+    'is refused by tock %s as wrong usage',
+    async command => {
+      const answer = await harness.tock([...command, '--payload', 'a=1e999999', '--json']);
+      expect([answer.code, answer.stderr]).toEqual([2, expect.not.stringContaining('UNEXPECTED')]);
+    },
+  );
 });
 
 describe('tock run', () => {
   it('refuses a payload with a number that would lose digits, as the edit does', async () => {
-    const answer = await harness.tock(['run', 'greet', '--payload', '{"name": "ann", "amount": 0.1234567890123456789}', '--json']);
+    const answer = await harness.tock([
+      'run',
+      'greet',
+      '--payload',
+      '{"name": "ann", "amount": 0.1234567890123456789}',
+      '--json',
+    ]);
     expect([answer.code, answer.stderr]).toEqual([2, expect.stringContaining('would lose digits')]);
   });
   it('tock edit refuses it too', async () => {
-    const { run } = await harness.json<{ run: { id: string } }>(['run', 'greet', '--payload', '{"name": "ann"}']);
-    const answer = await harness.tock(['edit', run.id, '--payload', '{"name": "ann", "amount": 0.1234567890123456789}']);
+    const { run } = await harness.json<{ run: { id: string } }>([
+      'run',
+      'greet',
+      '--payload',
+      '{"name": "ann"}',
+    ]);
+    const answer = await harness.tock([
+      'edit',
+      run.id,
+      '--payload',
+      '{"name": "ann", "amount": 0.1234567890123456789}',
+    ]);
     expect([answer.code, answer.stderr]).toEqual([2, expect.stringContaining('would lose digits')]);
   });
 });

@@ -52,7 +52,14 @@ describe('forms', () => {
     await addRuns(test, {
       ...DEAD,
       errors: JSON.stringify([
-        { name: 'TypeError', code: null, message: 'terminated', cause: { name: 'SocketError', code: 'UND_ERR_SOCKET', message: 'other side closed' }, attempt: 1, at: NOW },
+        {
+          name: 'TypeError',
+          code: null,
+          message: 'terminated',
+          cause: { name: 'SocketError', code: 'UND_ERR_SOCKET', message: 'other side closed' },
+          attempt: 1,
+          at: NOW,
+        },
       ]),
     });
     const errors = await pages.get('/errors');
@@ -62,15 +69,61 @@ describe('forms', () => {
   });
 
   it('all runs of an error group without a name are found', async () => {
-    await addRuns(test, { ...DEAD, errors: JSON.stringify([{ name: null, code: null, message: 'disk full', attempt: 1, at: NOW }]) });
+    await addRuns(test, {
+      ...DEAD,
+      errors: JSON.stringify([{ name: null, code: null, message: 'disk full', attempt: 1, at: NOW }]),
+    });
     const errors = await pages.get('/errors');
     const href = /href="(\/runs\/retry-all[^"]*)"/.exec(errors.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     expect(words((await pages.get(href)).text)).toContain('Retry 1 run?');
   });
 
-  it.each(['/new-schedule', '/jobs/mail/run'])('%s, refused, shows a payload of several lines as it was written', async path => {
-    const { status, text } = await pagesOf(test.tock, { role: 'admin' }).post(path, { name: 'x', job: 'mail', cron: '0 3 * * *', payload: '{\r\n  "a": 1,\r\n}' });
-    expect([status, text.includes('\\u000d')]).toEqual([400, false]);
+  it.each(['/new-schedule', '/jobs/mail/run'])(
+    '%s, refused, shows a payload of several lines as it was written',
+    async path => {
+      const { status, text } = await pagesOf(test.tock, { role: 'admin' }).post(path, {
+        name: 'x',
+        job: 'mail',
+        cron: '0 3 * * *',
+        payload: '{\r\n  "a": 1,\r\n}',
+      });
+      expect([status, text.includes('\\u000d')]).toEqual([400, false]);
+    },
+  );
+
+  it('a schedule is made with several exclusions, as browsers send them; one that is refused is shown as it was written', async () => {
+    const admin = pagesOf(test.tock, { role: 'admin' });
+    const fields = {
+      name: 'nightly',
+      job: 'mail',
+      kind: 'cron',
+      when: '0 3 * * *',
+      timezone: 'UTC',
+      payload: '{}',
+    };
+    const refused = await admin.post('/new-schedule', { ...fields, exclude: '2026-12-25\r\nnonsense' });
+    // What a browser sends back: what stands in the field, with the one line corrected.
+    const shown = /name="exclude"[^>]*>([^<]*)</.exec(refused.text)?.[1] ?? '';
+    const made = await admin.post('/new-schedule', {
+      ...fields,
+      exclude: shown.replace('nonsense', '2026-12-26').replaceAll('\n', '\r\n'),
+    });
+    expect([refused.status, shown, made.status, made.to]).toEqual([
+      400,
+      '2026-12-25\r\nnonsense',
+      303,
+      '/schedules/nightly',
+    ]);
+  });
+
+  it('a number that would lose digits is refused by the form of a schedule', async () => {
+    const admin = pagesOf(test.tock, { role: 'admin' });
+    const fields = { name: 'weekly', job: 'mail', kind: 'cron', when: '0 3 * * *', timezone: 'UTC' };
+    const { status } = await admin.post('/new-schedule', {
+      ...fields,
+      payload: '{"amount": 0.1234567890123456789012}',
+    });
+    expect(status).toBe(400);
   });
 
   it('a fence that is no number is a bad request', async () => {

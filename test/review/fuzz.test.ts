@@ -11,7 +11,10 @@ const mail = defineJob({ name: 'mail', run: () => undefined, schedule: { cron: '
 const { test } = storeTest(NOW, () => reuseTestTock([mail]));
 let post: (path: string, body: BodyInit, type?: string) => Promise<Response>;
 beforeAll(() => {
-  const dashboard = createDashboard({ tock: test.tock, authorize: () => ({ user: 'ann', role: 'admin', seesPayloads: true }) });
+  const dashboard = createDashboard({
+    tock: test.tock,
+    authorize: () => ({ user: 'ann', role: 'admin', seesPayloads: true }),
+  });
   post = (path, body, type) =>
     dashboard.fetch(
       new Request(`http://localhost${path}`, {
@@ -22,34 +25,24 @@ beforeAll(() => {
     );
 });
 beforeEach(async () => {
-  await addRuns(test, { job: 'mail', payload: '{"to": "ann"}', status: 'dead', finished_at: NOW, attempts: 1, max_attempts: 1 }, { job: 'mail' });
+  await addRuns(
+    test,
+    { job: 'mail', payload: '{"to": "ann"}', status: 'dead', finished_at: NOW, attempts: 1, max_attempts: 1 },
+    { job: 'mail' },
+  );
 });
 
-const PATHS: Record<string, string[]> = {
-  '/runs/1/edit': ['payload', 'fence', 'status'], '/runs/1/complete': ['fence'], '/runs/1/fail': ['fence'], '/runs/retry-all': ['job', 'count', 'per', 'tag', 'from', 'payload', 'name'],
-  '/runs/cancel-all': ['job', 'key', 'from'], '/jobs/mail/run': ['payload'], '/alerts/mute': ['name', 'until', 'note'], '/alerts/unmute': ['name'], '/alerts/test': ['channel'],
-  '/queues/default/pause': ['until', 'note'], '/queues/default/resume': ['count', 'per'], '/queues/default/open-key': ['key'], '/queues/default/limits': ['concurrency', 'rate', 'window', 'timezone', 'until'],
-  '/freeze': ['until', 'note', 'ramp'], '/thaw': ['ramp'], '/schedules': ['act', 'which', 'schedule', 'pause', 'name', 'job', 'state', 'note', 'until', 'confirmed', 'back'],
-  '/schedules/mail/pause': ['note', 'until', 'back'], '/schedules/mail/run': ['back'], '/schedules/mail/backfill': ['from', 'to'], '/confirm': ['confirm-action', 'confirm-verb', 'confirm-keep', 'confirm-text', 'confirm-back'],
-  '/backfill': ['rows'], '/deploys': ['name', 'note'], '/schedules/mail/skip': ['at', 'note'], '/schedules/mail/move': ['at', 'to', 'note'], '/new-schedule': ['name', 'job', 'cron', 'timezone', 'payload'],
-};
-const VALUES: Record<string, string> = { nul: 'a\u0000b', empty: '', big: 'x'.repeat(5000), number: '99999999999999999999', neg: '-1', emoji: '\u{1F600}', span: '99999999999d', date: '+275760-09-13T00:00:00Z', json: '{"a":1e999999}', nuljson: '{"a":"\\u0000"}', deep: '['.repeat(20000) };
-
 describe('posts', () => {
-  it.each(Object.entries(PATHS).flatMap(([path, fields]) => Object.keys(VALUES).map(value => [path, value, fields] as const)))('%s with %s', async (path, value, fields) => {
-    const body = new URLSearchParams();
-    for (const field of fields) body.append(field, VALUES[value] ?? '');
-    const bad: string[] = [];
-    const all = await post(path, body);
-    if (all.status >= 500) bad.push(`all ${all.status}`);
-    const good: Record<string, string> = { until: '1h', act: 'pause', which: 'all', fence: '0', status: 'dead', payload: '{}', name: 'mail', from: '', to: '', confirmed: 'yes' };
-    for (const field of fields) {
-      const one = new URLSearchParams();
-      for (const other of fields) one.append(other, other === field ? (VALUES[value] ?? '') : (good[other] ?? ''));
-      const { status } = await post(path, one);
-      if (status >= 500) bad.push(`${field} ${status}`);
-    }
-    expect(bad).toEqual([]);
+  it.each([
+    ['/runs/retry-all', 'payload=a%3D1e999999'],
+    ['/runs/cancel-all', 'payload=a%3D1e999999'],
+    ['/schedules', 'act=pause&pause=x'],
+    ['/schedules', 'act=pause&which=all&name=%00'],
+    ['/schedules', 'act=run&which=all&job=%00'],
+    ['/alerts/mute', 'name=a%00&until=1h'],
+    ['/alerts/unmute', 'name=a%00'],
+  ])('%s of %s is no 500', async (path, body) => {
+    expect((await post(path, new URLSearchParams(body))).status).toBeLessThan(500);
   });
   it.each(['/runs/1/edit', '/alerts/mute', '/schedules'])('%s with a broken multipart', async path => {
     expect((await post(path, 'nonsense', 'multipart/form-data; boundary=x')).status).toBeLessThan(500);
