@@ -21,6 +21,8 @@ it('"Dead, 24 h" leads to the runs that it counts', async () => {
     { ...dead, finished_at: '2026-02-20T12:00:00Z', run_at: '2026-02-20T12:00:00Z' },
     { ...dead, finished_at: '2026-03-02T11:00:00Z' },
   );
+  // So that there is something to show.
+  await addRuns(test, { job: 'mail' });
   const { text } = await pages.get('/');
   const [, href = '', figure] =
     /<a href="([^"]*)"><span class="name">Dead, 24 h<\/span><span class="value bad">(\d+)</.exec(text) ?? [];
