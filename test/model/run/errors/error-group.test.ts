@@ -1,10 +1,6 @@
 // Which errors belong together: a corpus of messages of drivers, services and hand-written ones.
 import { describe, expect, it } from 'vitest';
-import {
-  groupOf,
-  isSameGroup,
-  normalizeMessage,
-} from '../../../../src/model/run/errors/error-group.js';
+import { groupOf, isSameGroup, normalizeMessage } from '../../../../src/model/run/errors/error-group.js';
 import { fc } from '../../../support/seed.js';
 
 const CORPUS: readonly (readonly [string, string])[] = [
