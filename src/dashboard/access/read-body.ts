@@ -1,4 +1,4 @@
-// The body of a form: not too large, not too slow, and of a kind that a form has. Lines end as they do elsewhere.
+// The body of a form: not too large, not too slow, and of a kind that a form has.
 
 /** A payload may have 1 MiB, and each of its bytes may be sent as three. */
 const MAX_BYTES = 4 * 1024 * 1024;
