@@ -248,7 +248,7 @@ describe('a command', () => {
   it('that leaves a process behind, which keeps its output open, has ended', async () => {
     const test = await sent({ command: ['/bin/sh', '-c', 'setsid sleep 600 & echo $!'] });
     const [, pid] = /^exit code 0: (\d+)$/.exec(test?.answer ?? '') ?? [];
-    process.kill(Number(pid));
+    expect(process.kill(Number(pid))).toBe(true);
   });
 
   it.each([
