@@ -13,7 +13,6 @@ process.env['TMPDIR'] = temporaryFolder();
 const UNIT = [
   'test/{model,import}/**/*.test.ts',
   'test/{architecture,docs,gate,planted-faults,types,exported-types}.test.ts',
-  'test/cli/flags/*.test.ts',
   'test/dashboard/{access,assets,cached,text}.test.ts',
 ];
 const CHAOS = ['test/chaos/**/*.test.ts', 'test/relay/{rabbitmq,jetstream,python,kills}.test.ts'];

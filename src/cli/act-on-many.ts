@@ -1,11 +1,13 @@
 // Retries or cancels all runs that match a filter.
 
+import { readClock } from '../answers/reads.js';
 import { formatSpan, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import { cappedText, MAX_COUNTED, type RunMatch } from '../model/run/match/run-match.js';
+import { cappedText, MAX_COUNTED, type RunMatch, withInstants } from '../model/run/match/run-match.js';
 import type { ManyResult, RetryRate } from '../model/run/run-methods.js';
 import type { RunStatus } from '../model/run/states.js';
 import { stopSignal } from '../runtime/stop-signal.js';
+import { databaseOf } from '../tock/database-of.js';
 import type { Tock } from '../tock/types.js';
 import { isConfirmed } from './confirm.js';
 import { FILTER_NAMES, type FilterFlags, isFiltered, matchOfFlags, scopeText } from './flags/filter-flags.js';
@@ -24,6 +26,7 @@ export interface ManyFlags extends CommonOptions, FilterFlags {
 export interface ManyCall {
   readonly dryRun?: boolean;
   readonly limit?: number;
+  readonly upTo?: string;
   readonly onProgress?: (done: number) => void;
   readonly signal?: AbortSignal;
 }
@@ -58,11 +61,13 @@ export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAc
   const wrong = statuses.find(status => !from.includes(status));
   if (wrong !== undefined)
     throw usage(`only ${listText(from)} runs can be ${verbed(verb)}, not ${wrong} ones`);
-  const match: RunMatch = { ...matchOfFlags(flags), status: statuses };
+  const asked: RunMatch = { ...matchOfFlags(flags), status: statuses };
   const scope = scopeText(flags);
   const limited = flags.limit === undefined ? {} : { limit: flags.limit };
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const { matched, pausedQueues } = await act(tock, match, { ...limited, dryRun: true });
+    // What is asked about is what is done, whatever is enqueued before the answer.
+    const match = withInstants(asked, await readClock(await databaseOf(tock)));
+    const { matched, pausedQueues, upTo } = await act(tock, match, { ...limited, dryRun: true });
     if (matched === 0) await requireKnown(shell, tock, flags);
     const isCapped = matched > MAX_COUNTED;
     const number = isCapped ? `more than ${MAX_COUNTED}` : matched;
@@ -80,10 +85,12 @@ export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAc
         Math.max(done, matched),
         isCapped ? `${done}` : `${done} of ${Math.max(done, matched)}`,
       );
-    const result = await act(tock, match, { ...limited, onProgress, signal: stop }).finally(() => view.end());
+    const result = await act(tock, match, { ...limited, upTo, onProgress, signal: stop }).finally(() =>
+      view.end(),
+    );
     const { done, passed, failed, failedCount } = result;
     const { isStopped, lastDueAt } = result;
-    const left = isStopped ? (await act(tock, match, { dryRun: true })).matched : 0;
+    const left = isStopped ? (await act(tock, match, { upTo, dryRun: true })).matched : 0;
     shell.document({
       matched: result.matched,
       done,

@@ -131,7 +131,9 @@ async function execute(args: readonly string[]): Promise<number> {
     return 2;
   }
   try {
-    await program.parseAsync([...args], { from: 'user' });
+    // Of a command that there is not, --help would be that of the program.
+    const isKnown = first?.startsWith('-') || program.commands.some(each => each.name() === first);
+    await program.parseAsync(isKnown ? [...args] : args.slice(0, 1), { from: 'user' });
     return lastExitCode();
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;

@@ -18,11 +18,14 @@ import { localTime } from './views/time-text.js';
 
 const MAX_WAITING = 1_000_000;
 
-/** One queue: its state, its limits, and where it is behind, the rates and when it will be empty. */
-export async function showQueue(shell: Shell, name: string): Promise<number> {
+/**
+ * One queue: its state, its limits, and where it is behind, the rates and when it will be empty.
+ * @param hint what else may have been meant
+ */
+export async function showQueue(shell: Shell, name: string, hint: string): Promise<number> {
   return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
     const database = await databaseOf(tock);
-    await requireNamed(tock, name);
+    await requireNamed(tock, name, hint);
     const [load] = await readQueueLoad(database, { name });
     if (load === undefined) {
       shell.document({ queue: null, flow: null, keys: [] });
@@ -55,7 +58,7 @@ function keyLine(key: BusyKey): string {
 
 /**
  * A misspelt queue would be paused, and the one that was meant would go on.
- * @param hint what to do if it is meant all the same
+ * @param hint what to do if it is meant all the same, or what else may be meant
  */
 export async function requireNamed(tock: Tock, name: string, hint = ''): Promise<void> {
   const names = await readQueueNames(await databaseOf(tock));

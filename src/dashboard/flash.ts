@@ -12,7 +12,7 @@ export function flash(
   message: string,
   tone: Flash['tone'] = 'ok',
 ): void {
-  setCookie(c, NAME, `${tone}:${message.slice(0, MAX_LENGTH)}`, {
+  setCookie(c, NAME, `${tone}:${message.slice(0, MAX_LENGTH).toWellFormed()}`, {
     path: c.get('view').link('') || '/',
     maxAge: 60,
     httpOnly: true,

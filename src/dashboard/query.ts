@@ -27,6 +27,12 @@ export function readRunId(text: string, name = 'id'): string {
   throw new TockError('TOCK_BAD_OPTION', `${name} is ${quote(text)}; the id of a run is a whole number`);
 }
 
+/** A version or a fence that a form sends back. @throws TockError TOCK_BAD_OPTION */
+export function readShown(value: unknown, what: string): number {
+  if (typeof value === 'string' && /^\d{1,9}$/.test(value)) return Number(value);
+  throw new TockError('TOCK_BAD_OPTION', `the form names no ${what}; open its page again`);
+}
+
 /** The most that one page lists. */
 export const MAX_LIMIT = 1000;
 

@@ -103,7 +103,7 @@ const MATCH = {
   to: true,
   zone: true,
 } as const;
-const MANY = { dryRun: true, limit: true, onProgress: true, signal: true } as const;
+const MANY = { dryRun: true, limit: true, upTo: true, onProgress: true, signal: true } as const;
 const RETENTION_NAMES = {
   keep: true,
   keepKeys: true,

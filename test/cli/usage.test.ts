@@ -41,6 +41,18 @@ describe('help', () => {
     expect((await warm.call(['help', 'queue'])).stdout).toBe(stdout);
   });
 
+  it('of a command that there is not is a usage error', async () => {
+    for (const args of [
+      ['help', 'rnus'],
+      ['rnus', '--help'],
+    ])
+      expect(await warm.call(args)).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('runs'),
+      });
+  });
+
   it('is shown, as a usage error, when no command is named', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await tock([]);
     expect(code).toBe(2);

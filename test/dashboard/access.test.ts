@@ -341,6 +341,12 @@ describe('a form’s body', () => {
     expect(Object.fromEntries(await body.request.formData())).toEqual({ a: '1', b: 'ä' });
   });
 
+  it('has line feeds at the ends of its lines, which browsers send as CRLF', async () => {
+    const body = await readBody(request('a=1%0D%0A2%0A&a=%0D%0A'));
+    if (!('request' in body)) throw new Error(body.message);
+    expect((await body.request.formData()).getAll('a')).toEqual(['1\n2\n', '\n']);
+  });
+
   it('that is too large, too slow or no form is refused', async () => {
     expect(await readBody(request(endless()), { maxBytes: 5000 })).toMatchObject({ status: 413 });
     expect(await readBody(request('a', { 'content-length': '9999' }), { maxBytes: 5000 })).toMatchObject({
@@ -351,5 +357,7 @@ describe('a form’s body', () => {
     expect(await readBody(request('{}', { 'content-type': 'application/json' }))).toMatchObject({
       status: 415,
     });
+    for (const type of ['multipart/form-data', 'multipart/form-data; boundary=x'])
+      expect(await readBody(request('nonsense', { 'content-type': type }))).toMatchObject({ status: 400 });
   });
 });

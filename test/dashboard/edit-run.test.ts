@@ -54,13 +54,22 @@ describe('the page that edits a run', () => {
 
   it.each([
     ['{"to": 7}', 'must be text'],
-    ['{"to": ', 'this is not JSON'],
+    ['{"to": ', 'the payload is not JSON'],
     ['{"to": "a", "n": 12345678901234567890}', 'would lose digits on the way'],
   ])('keeps what was written, and says what is wrong with it: %s', async (payload, message) => {
     await addRuns(test, { job: 'mail', payload: '{"to": "ann"}' });
     const { status, text } = await pages.post('/runs/1/edit', { payload, fence: '0', status: 'queued' });
     expect([status, words(text)]).toEqual([400, expect.stringContaining(message)]);
     expect(words(text)).toContain(payload);
+    expect(await payloadOf('1')).toEqual({ to: 'ann' });
+  });
+
+  it('refuses a fence that is no number, and one that no run can have', async () => {
+    await addRuns(test, { ...DEAD, payload: '{"to": "ann"}' });
+    for (const fence of ['x', '', '9999999999']) {
+      const form = { payload: '{"to": "bob"}', fence, status: 'dead' };
+      expect((await pages.post('/runs/1/edit', form)).status).toBe(400);
+    }
     expect(await payloadOf('1')).toEqual({ to: 'ann' });
   });
 

@@ -30,6 +30,31 @@ const refused = (address: string) =>
   new TypeError('fetch failed', { cause: new Error(`connect ECONNREFUSED ${address}`) });
 const said = async (path: string) => words((await pages.get(path)).text);
 
+it.each([
+  [
+    'has a cause, which its message does not say',
+    {
+      name: 'TypeError',
+      message: 'terminated',
+      cause: { name: 'SocketError', code: 'UND_ERR_SOCKET', message: 'other side closed' },
+    },
+  ],
+  ['begins with colours', { name: 'Error', message: '\u001b[31mFAIL\u001b[39m: no such file' }],
+  ['has no name', { name: null, message: 'disk full' }],
+])('all runs of an error are found that %s', async (_what, error) => {
+  const failed = { status: 'dead', finished_at: NOW, job: 'mail', attempts: 1, max_attempts: 1 };
+  await addRuns(
+    test,
+    ...[error, error, { name: 'Error', message: 'another' }].map(each => ({
+      ...failed,
+      errors: JSON.stringify([{ code: null, ...each, attempt: 1, at: NOW }]),
+    })),
+  );
+  const { text } = await pages.get('/errors');
+  const [, href = ''] = /href="(\/runs\/retry-all[^"]*)"/.exec(text) ?? [];
+  expect(await said(href.replaceAll('&amp;', '&'))).toContain('Retry 2 runs?');
+});
+
 describe('the cause of an error', () => {
   it('stands on Errors, in lists and in the headline of a run, and errors that differ in address are one', async () => {
     const members = ['::1:9', '127.0.0.1:9'].map(at => new Error(`connect ECONNREFUSED ${at}`));

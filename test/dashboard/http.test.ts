@@ -355,7 +355,7 @@ describe('a trusted proxy', () => {
   const behind = openOnce(() =>
     serve(test.tock, {
       TOCK_DASHBOARD_PROXY_SECRET: SECRET,
-      TOCK_DASHBOARD_USERS: 'ann:admin *:view',
+      TOCK_DASHBOARD_USERS: 'ann:admin müller:operate *:view',
       TOCK_DASHBOARD_HOSTS: 'tock.example.com',
     }),
   );
@@ -368,6 +368,13 @@ describe('a trusted proxy', () => {
   it('brings users, whose roles are listed', async () => {
     expect(await (await behind.get('/', from('ann'))).text()).toContain('ann · admin');
     expect(await (await behind.get('/', from('bob'))).text()).toContain('bob · view');
+  });
+
+  it('sends names as UTF-8', async () => {
+    // A header's value is a string of bytes.
+    const bytes = (name: string) => Buffer.from(name, 'utf8').toString('latin1');
+    expect(await (await behind.get('/', from(bytes('müller')))).text()).toContain('müller · operate');
+    expect(await (await behind.get('/', from(bytes('山田')))).text()).toContain('山田 · view');
   });
 
   it('is not played by anybody who lacks the secret', async () => {

@@ -94,7 +94,7 @@ describe('/jobs/:name', () => {
     const missing = await pages.post('/jobs/report/run', { 'p:userId': '', 'p:mode': 'long' });
     expect(missing.status).toBe(400);
     const json = await pages.post('/jobs/mail/run', { payload: '{a' });
-    expect(words(json.text)).toContain('payload "{a" is not JSON');
+    expect(words(json.text)).toContain('the payload is not JSON: at line 1, column 2');
     expect(await test.tock.runs.list()).toEqual([]);
   });
 

@@ -193,7 +193,7 @@ describe('/runs', () => {
     );
     expect(text).toMatch(/value="dead" checked/);
     const huge = await page('/runs?job=mail&payload=1e999999');
-    expect(huge.said).toContain('payload has a value that PostgreSQL cannot read');
+    expect(huge.said).toContain('has a number that PostgreSQL cannot read');
     expect(huge.text).toMatch(/name="payload" value="1e999999"/);
   });
 

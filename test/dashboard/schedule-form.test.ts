@@ -182,6 +182,14 @@ describe('the form', () => {
     expect(html).toContain('aria-describedby="fault-when"');
   });
 
+  it('shows several lines as they were written, so that one of them can be corrected', async () => {
+    const refused = await pages.post('/new-schedule', { ...FORM, exclude: '2026-12-25\r\nnonsense' });
+    const [, shown = ''] = /name="exclude"[^>]*>([^<]*)</.exec(await refused.text()) ?? [];
+    const exclude = shown.replace('nonsense', '2026-12-26').replaceAll('\n', '\r\n');
+    const made = await pages.post('/new-schedule', { ...FORM, exclude });
+    expect([refused.status, shown, made.status]).toEqual([400, '2026-12-25\nnonsense', 303]);
+  });
+
   it('says at the field what only the job and the database know', { tags: 'check' }, async () => {
     const said = async (fields: object, field: string) =>
       faultAt(await (await pages.post('/new-schedule', { ...FORM, ...fields })).text(), field);

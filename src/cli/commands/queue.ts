@@ -1,7 +1,6 @@
 // `tock queue list`, `set`, `reset`, `pause`, `resume` and `remove`.
 import type { Command } from 'commander';
-import { TockError } from '../../model/errors.js';
-import { checkName, quote } from '../../model/names.js';
+import { checkName } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
 import type { QueueLimits } from '../../model/queue/queue-limits.js';
 import type { QueueRecord } from '../../model/queue-methods.js';
@@ -57,7 +56,7 @@ export function addQueue(program: Command): Command {
         ["tock queue pause reports --note 'the printer is on fire'", 'no run of it starts'],
       ),
     )
-    .action(action(listOrRefuse));
+    .action(action(listOrShow));
   for (const add of [addList, addSet, addReset, addPause, addResume, addRemove])
     add(queue).helpOption('-h, --help', 'print this help');
   return queue;
@@ -159,14 +158,11 @@ function checkQueue(name: string): string {
   return checkName(name, 'queue', 'TOCK_BAD_OPTION');
 }
 
-async function listOrRefuse(shell: Shell, flags: CommonOptions, word: string | undefined): Promise<number> {
+async function listOrShow(shell: Shell, flags: CommonOptions, word: string | undefined): Promise<number> {
   if (word === undefined) return await list(shell, flags);
   const near = didYouMean(word, SUBCOMMANDS);
-  if (near === '') return await showQueue(shell, checkQueue(word));
-  throw new TockError(
-    'TOCK_BAD_OPTION',
-    `${quote(word)} is not a command${near}: tock queue list, set, reset, pause, resume or remove (see tock queue --help)`,
-  );
+  const hint = near === '' ? '' : `, and it is no command${near} (see tock queue --help)`;
+  return await showQueue(shell, checkQueue(word), hint);
 }
 
 async function list(shell: Shell, _flags: CommonOptions): Promise<number> {

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { TockError } from '../../model/errors.js';
+import { readJson } from '../../model/job/payload/json-text.js';
 import { quote } from '../../model/names.js';
-import { readJson } from './json-place.js';
 
 /** Reads JSON, `@file`, or `-` for standard input. Undefined if the flag was not given. */
 export async function readPayload(

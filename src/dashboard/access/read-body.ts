@@ -6,14 +6,14 @@ const MAX_MS = 10_000;
 
 export type Body =
   | { readonly request: Request }
-  | { readonly status: 408 | 413 | 415; readonly message: string };
+  | { readonly status: 400 | 408 | 413 | 415; readonly message: string };
 
 export interface BodyLimits {
   readonly maxBytes?: number;
   readonly maxMs?: number;
 }
 
-/** Reads it whole; resolves to the same request with the body in memory. */
+/** Reads it whole; resolves to the same request with the fields in memory. Browsers end lines with CRLF. */
 export async function readBody(request: Request, limits: BodyLimits = {}): Promise<Body> {
   const { maxBytes = MAX_BYTES, maxMs = MAX_MS } = limits;
   const tooLarge = { status: 413, message: `a form may have ${maxBytes} bytes` } as const;
@@ -26,7 +26,14 @@ export async function readBody(request: Request, limits: BodyLimits = {}): Promi
   if (bytes === 'large') return tooLarge;
   if (bytes === 'slow') return { status: 408, message: 'the form did not arrive in time' };
   const { url, method, headers, signal } = request;
-  return { request: new Request(url, { method, headers, signal, body: bytes }) };
+  const form = await new Response(bytes, { headers }).formData().catch(() => null);
+  if (form === null) return { status: 400, message: 'the form cannot be read' };
+  const fields = new URLSearchParams();
+  for (const [name, value] of form)
+    if (typeof value === 'string') fields.append(name, value.replaceAll('\r\n', '\n'));
+  const sent = new Headers(headers);
+  for (const name of ['content-type', 'content-length']) sent.delete(name);
+  return { request: new Request(url, { method, headers: sent, signal, body: fields }) };
 }
 
 async function collect(

@@ -1,8 +1,7 @@
 // A run of a job by hand: a form made from its payload's schema, or one field of JSON.
-import { TockError } from '../../model/errors.js';
 import { declareJob } from '../../model/job/define-job.js';
+import { readJson } from '../../model/job/payload/json-text.js';
 import { type PayloadField, payloadFields, payloadOfForm } from '../../model/job/payload/payload-form.js';
-import { quote } from '../../model/names.js';
 import { Sheet } from '../layout/parts.js';
 import type { View } from '../view.js';
 
@@ -22,12 +21,7 @@ export const jobNamed = ({ tock }: View, name: string): Job => tock.jobs.get(nam
 export function payloadEntered(job: Job, entered: Entered): unknown {
   const fields = payloadFields(job.payload);
   if (fields !== null) return payloadOfForm(fields, field => entered(inForm(field)));
-  const text = entered(JSON_FIELD).trim();
-  try {
-    return JSON.parse(text === '' ? '{}' : text) as unknown;
-  } catch (error) {
-    throw new TockError('TOCK_BAD_PAYLOAD', `payload ${quote(text)} is not JSON`, { cause: error });
-  }
+  return readJson(entered(JSON_FIELD).trim() || '{}', 'the payload');
 }
 
 export interface RunFormProps {

@@ -42,15 +42,25 @@ export function FiguresRow({ view, content }: { readonly view: View; readonly co
         view={view}
         name="Dead, 24 h"
         value={numberText(dead, MAX_COUNTED)}
-        query={{ status: 'dead' }}
+        query={{ status: 'dead', from: '24h' }}
         isBad={dead > 0}
       >
         {dead === 0 ? 'none' : 'failed for good'}
       </Figure>
-      <Figure view={view} name="Ended, 24 h" value={numberText(ended)} query={{ status: 'succeeded' }}>
+      <Figure
+        view={view}
+        name="Ended, 24 h"
+        value={numberText(ended)}
+        query={{ status: 'succeeded', from: '24h' }}
+      >
         {ended === 0 ? 'none yet' : `${percent(day.succeeded, day.succeeded + day.dead)} succeeded`}
       </Figure>
-      <Figure view={view} name="Skipped, 24 h" value={numberText(day.skipped)} query={{ status: 'skipped' }}>
+      <Figure
+        view={view}
+        name="Skipped, 24 h"
+        value={numberText(day.skipped)}
+        query={{ status: 'skipped', from: '24h' }}
+      >
         {day.skipped === 0 ? 'none' : 'each with its reason'}
       </Figure>
     </div>

@@ -15,7 +15,7 @@ import { ActionForm, type Question, StatusPill } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { shortTime } from '../layout/text.js';
 import { type LifeMark, RunLifePicture } from '../pictures/run-life.js';
-import { readRunId } from '../query.js';
+import { readRunId, readShown } from '../query.js';
 import { isEditable } from '../runs/edit.js';
 import { FlowSection } from '../runs/flow.js';
 import { GroupActions, GroupSection } from '../runs/group.js';
@@ -81,7 +81,7 @@ export function addRunPage(app: App): void {
 /** The fence is that of the page: what was handed off again since is another matter. */
 async function readFence(c: Context): Promise<number> {
   const { fence } = await c.req.parseBody();
-  return typeof fence === 'string' ? Number(fence) : Number.NaN;
+  return readShown(fence, 'fence of the run');
 }
 
 function requireHeld(isHeld: boolean, id: string): void {

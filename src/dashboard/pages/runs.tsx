@@ -1,5 +1,5 @@
 // Runs: those that match a filter, newest first or by their ends, page by page; and what can be done to all.
-import { isStoppedStatement, sqlState } from '../../answers/reads.js';
+import { isStoppedStatement } from '../../answers/reads.js';
 import {
   countRuns,
   isCountSlow,
@@ -119,9 +119,6 @@ async function search(view: View, { match }: ReadFilter, bounds: PageBounds): Pr
     return { ...page, count: await countOf(view, read, page, bounds) };
   } catch (error) {
     if (isStoppedStatement(error)) return null;
-    // A number of the payload that PostgreSQL cannot hold.
-    if (sqlState(error)?.startsWith('22') === true)
-      return { faults: [{ field: 'payload', message: 'payload has a value that PostgreSQL cannot read' }] };
     throw error;
   }
 }

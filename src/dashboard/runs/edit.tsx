@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { getRun, readPayloadText } from '../../answers/runs/lists.js';
 import { TockError } from '../../model/errors.js';
 import { inexactNumber } from '../../model/job/payload/exact-numbers.js';
+import { readJson } from '../../model/job/payload/json-text.js';
 import { quote } from '../../model/names.js';
 import { includesRole } from '../../model/operator.js';
 import type { RunRecord } from '../../model/run/run-record.js';
@@ -11,7 +12,7 @@ import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
 import { Sheet, StatusPill } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
-import { readRunId } from '../query.js';
+import { readRunId, readShown } from '../query.js';
 import type { App, View } from '../view.js';
 
 type Handler = Context<{ Variables: { view: View } }>;
@@ -30,12 +31,12 @@ export function addEditPage(app: App): void {
     const id = readRunId(c.req.param('id'));
     const { payload: text = '', fence, status } = await c.req.parseBody();
     const read = RUN_STATUSES.find(each => each === status);
-    if (typeof text !== 'string' || typeof fence !== 'string' || read === undefined)
-      throw new TockError('TOCK_BAD_OPTION', 'the form has a payload, a fence and a status, as text');
+    if (typeof text !== 'string' || read === undefined)
+      throw new TockError('TOCK_BAD_OPTION', 'the form has a payload and a status, as text');
     try {
       const run = await view.tock.runs.edit(id, {
-        payload: readJson(text),
-        fence: Number(fence),
+        payload: readJson(text, 'the payload'),
+        fence: readShown(fence, 'fence of the run'),
         status: read,
       });
       flash(c, `Run ${id} has another payload, and is ${run.status}.`);
@@ -46,27 +47,6 @@ export function addEditPage(app: App): void {
       return await showForm(c, { text, message: error.message });
     }
   });
-}
-
-/** @throws TockError TOCK_BAD_PAYLOAD */
-function readJson(text: string): unknown {
-  const inexact = inexactNumber(text);
-  if (inexact !== null)
-    throw new TockError(
-      'TOCK_BAD_PAYLOAD',
-      `the number ${inexact} would lose digits on the way: write it as text, if the job takes that`,
-    );
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new TockError(
-      'TOCK_BAD_PAYLOAD',
-      `this is not JSON: ${String(error).replace(/^SyntaxError: /, '')}`,
-      {
-        cause: error,
-      },
-    );
-  }
 }
 
 async function showForm(c: Handler, refused: { readonly text: string; readonly message: string } | null) {

@@ -1,6 +1,6 @@
 // The filter of runs in an address: what the page makes of its text.
 import { type FilterFault, type FilterText, faultsOf, matchOf } from '../../model/run/match/filter-text.js';
-import { isSlow, type RunMatch, readRunMatch } from '../../model/run/match/run-match.js';
+import { isSlow, type RunMatch, readRunMatch, withInstants } from '../../model/run/match/run-match.js';
 import type { RunOrder } from '../../model/run/match/run-order.js';
 import type { Query } from '../view.js';
 
@@ -25,19 +25,10 @@ export function tryFilter(text: FilterText, zone: string, now: Date): Reading {
 
 /** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_TIME */
 export function readFilter(text: FilterText, zone: string, now: Date): ReadFilter {
-  const { from: _from, to: _to, zone: _zone, ...others } = matchOf(text, zone);
-  const read = readRunMatch(matchOf(text, zone), now);
-  const isLastDayOnly = text.from === '' && text.to === '' && isSlow(read);
-  const from = isLastDayOnly ? new Date(now.getTime() - DAY_MS) : read.from;
-  return {
-    text,
-    match: {
-      ...others,
-      ...(from === undefined ? {} : { from }),
-      ...(read.to === undefined ? {} : { to: read.to }),
-    },
-    isLastDayOnly,
-  };
+  const match = withInstants(matchOf(text, zone), now);
+  const isLastDayOnly = text.from === '' && text.to === '' && isSlow(readRunMatch(match));
+  const since = isLastDayOnly ? { from: new Date(now.getTime() - DAY_MS) } : {};
+  return { text, match: { ...match, ...since }, isLastDayOnly };
 }
 
 /** For the address of a list in this order. */

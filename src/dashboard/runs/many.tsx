@@ -5,7 +5,7 @@ import { listRunPage } from '../../answers/runs/lists.js';
 import { TockError } from '../../model/errors.js';
 import { includesRole } from '../../model/operator.js';
 import { type FilterText, readFilterText } from '../../model/run/match/filter-text.js';
-import { MAX_COUNTED, readRunMatch } from '../../model/run/match/run-match.js';
+import { MAX_COUNTED, type RunMatch, readRunMatch } from '../../model/run/match/run-match.js';
 import type { ManyResult } from '../../model/run/run-methods.js';
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { flash } from '../flash.js';
@@ -13,6 +13,7 @@ import { type EnteredPace, enteredPace, NO_PACE, PaceFields, readPace } from '..
 import { Page } from '../layout/page.js';
 import { Empty, Hidden } from '../layout/parts.js';
 import { numberText, relativeText } from '../layout/text.js';
+import { readRunId } from '../query.js';
 import type { App, View } from '../view.js';
 import { queryOf, readFilter } from './filter.js';
 import { countedWords, filterWords } from './filter-words.js';
@@ -67,7 +68,9 @@ export function addManyActions(app: App): void {
         if (!(error instanceof TockError)) throw error;
         return c.html(await question(view, verb, text, { entered, message: error.message }), 400);
       }
-      const options = { signal: AbortSignal.timeout(BUDGET_MS) };
+      // Those that were enqueued after the question were not asked about.
+      const upTo = typeof body['upTo'] === 'string' ? { upTo: readRunId(body['upTo'], 'upTo') } : {};
+      const options = { signal: AbortSignal.timeout(BUDGET_MS), ...upTo };
       const result =
         verb === 'retry'
           ? await view.tock.runs.retryMany(match, { ...options, ...(rate === null ? {} : { rate }) })
@@ -86,6 +89,12 @@ function textOf(verb: Verb, get: (name: string) => readonly string[]): FilterTex
   return text.status.length > 0 ? text : { ...text, status: VERBS[verb].statuses };
 }
 
+/** Its times, so that they are the same when the button is pressed. */
+const instantsOf = ({ from, to }: RunMatch): Partial<FilterText> => ({
+  ...(from instanceof Date ? { from: from.toISOString() } : {}),
+  ...(to instanceof Date ? { to: to.toISOString() } : {}),
+});
+
 /** @param refused what was entered, and why it was refused */
 async function question(
   view: View,
@@ -95,7 +104,7 @@ async function question(
 ) {
   const { verb: word, keep } = VERBS[verb];
   const { match, isLastDayOnly } = readFilter(text, view.zone, view.now);
-  const { matched, pausedQueues } =
+  const { matched, pausedQueues, upTo } =
     verb === 'retry'
       ? await view.tock.runs.retryMany(match, { dryRun: true })
       : await view.tock.runs.cancelMany(match, { dryRun: true });
@@ -129,7 +138,7 @@ async function question(
         </p>
       ))}
       <form method="post" action={view.link(`/runs/${verb}-all`)} class="many">
-        <Hidden fields={queryOf(text)} />
+        <Hidden fields={{ ...queryOf(text, instantsOf(match)), upTo }} />
         {refused === null ? null : (
           <p class="refused" role="alert">
             {refused.message}

@@ -4,6 +4,7 @@ import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import { exclusionText, readExclusion } from '../../model/calendar/exclusion-text.js';
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
+import { readJson } from '../../model/job/payload/json-text.js';
 import { deepJsonText } from '../../model/json-depth.js';
 import type { After } from '../../model/planning/chain.js';
 import { TIMING } from '../../model/planning/definition.js';
@@ -122,7 +123,7 @@ export function inputOf(name: string, fields: ScheduleFields, kept: unknown): Sc
   const input = {
     ...texts,
     name,
-    payload: fields.payload === undefined ? (kept ?? {}) : readJson(fields.payload),
+    payload: fields.payload === undefined ? (kept ?? {}) : readJson(fields.payload, 'the payload'),
     priority: whole(fields.priority, 'priority'),
     maxAttempts: whole(fields.maxAttempts, 'attempts'),
     tags: fields.tags === '' ? null : tagsIn(fields.tags),
@@ -171,12 +172,4 @@ function whole(text: string, what: string): number | null {
   if (text === '') return null;
   if (/^-?\d{1,10}$/.test(text)) return Number(text);
   throw new TockError('TOCK_BAD_OPTION', `${what} is not a whole number`);
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new TockError('TOCK_BAD_PAYLOAD', `the payload is not JSON: ${(error as Error).message}`);
-  }
 }

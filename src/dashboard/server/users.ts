@@ -75,10 +75,11 @@ export function userOfBasic({ name, password }: Credentials, users: readonly Use
 
 /** The user whom a trusted proxy brings. */
 export function userOfProxy(headers: Headers, secret: string, users: readonly User[]): Operator | null {
-  const name = headers.get('x-forwarded-user') ?? '';
+  // Proxies send UTF-8; a header is read as Latin-1.
+  const name = Buffer.from(headers.get('x-forwarded-user') ?? '', 'latin1').toString('utf8');
   if (!isSame(headers.get('x-tock-proxy-secret') ?? '', secret) || name === '' || name === '*') return null;
   const user = users.find(each => each.name === name) ?? users.find(each => each.name === '*');
-  return user === undefined ? null : operatorOf(user, name.slice(0, 100));
+  return user === undefined ? null : operatorOf(user, name.slice(0, 100).toWellFormed());
 }
 
 const operatorOf = ({ role, seesPayloads }: User, name: string): Operator => ({

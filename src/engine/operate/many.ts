@@ -1,8 +1,8 @@
 // Retry or cancel all runs that match a filter: counted first, then in sorted batches, one transaction each.
 //
-// The runs are walked upwards by id, as far as the newest run at the beginning. So a run that dies again in
-// the meantime is not retried twice. What was done no longer matches: repeated after a crash, an action goes
-// on with what is left.
+// The runs are walked upwards by id, as far as the newest run at the beginning, or when they were counted. So
+// a run that dies again in the meantime is not retried twice. What was done no longer matches: repeated after
+// a crash, an action goes on with what is left.
 import type { Details } from '../../model/audit.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
@@ -104,7 +104,8 @@ export async function retryMany(
     }
     return { queued };
   });
-  if (options.dryRun === true) return { ...result, pausedQueues: await pausedAmong(engine.database, wanted) };
+  if (options.dryRun === true)
+    return { ...result, pausedQueues: await pausedAmong(engine.database, wanted, result.upTo) };
   if (rate === null || from === null) return result;
   const lastMs = Date.parse(from) + ((done - 1) * rate.perMs) / rate.count;
   return { ...result, lastDueAt: done === 0 ? null : new Date(lastMs) };
@@ -121,11 +122,11 @@ function readRate({ count, per }: RetryRate): { readonly count: number; readonly
 }
 
 /** Runs that match and would not start when they are retried. */
-async function pausedAmong(session: Session, match: ReadRunMatch): Promise<PausedRuns[]> {
+async function pausedAmong(session: Session, match: ReadRunMatch, upTo: string): Promise<PausedRuns[]> {
   const found: PausedRuns[] = [];
   for (const queue of await readPausedQueues(session)) {
     if (match.queue !== undefined && match.queue !== queue) continue;
-    const runs = await countMatching(session, { ...match, queue });
+    const runs = await countMatching(session, { ...match, queue }, upTo);
     if (runs > 0) found.push({ queue, runs });
   }
   return found;
@@ -223,19 +224,23 @@ const listText = (statuses: readonly RunStatus[]) =>
 async function actOnMany(
   engine: Engine,
   match: ReadRunMatch,
-  { dryRun = false, limit = Number.POSITIVE_INFINITY, onProgress, signal }: ManyOptions,
+  { dryRun = false, limit = Number.POSITIVE_INFINITY, upTo: asked, onProgress, signal }: ManyOptions,
   act: Act,
 ): Promise<ManyResult> {
   if (!(limit >= 1)) throw new TockError('TOCK_BAD_OPTION', `limit ${quote(limit)} must be at least 1`);
+  if (asked !== undefined && !/^\d{1,18}$/.test(asked))
+    throw new TockError('TOCK_BAD_OPTION', `upTo ${quote(asked)} is not the id of a run`);
+  const upTo = asked ?? (await readNewestRunId(engine.database));
+  const none = { failed: [], isStopped: false, pausedQueues: [], upTo };
   if (dryRun) {
-    const matched = Math.min(await countMatching(engine.database, match), limit);
-    return { matched, done: {}, passed: 0, failedCount: 0, failed: [], isStopped: false, pausedQueues: [] };
+    const matched = Math.min(await countMatching(engine.database, match, upTo), limit);
+    return { ...none, matched, done: {}, passed: 0, failedCount: 0 };
   }
   const done: Record<string, number> = {};
   const failed: { id: string; code: string; message: string }[] = [];
   let [matched, failedCount, passed] = [0, 0, 0];
   const isStopped = () => signal?.aborted === true;
-  for await (const ids of batchesOf(engine.database, match, limit, isStopped)) {
+  for await (const ids of batchesOf(engine.database, match, { upTo, limit, isStopped })) {
     let failures = 0;
     const counts = await act(ids, (id, { code, message }) => {
       failures++;
@@ -251,17 +256,19 @@ async function actOnMany(
     passed += ids.length - changed - failures;
     onProgress?.(matched);
   }
-  return { matched, done, passed, failedCount, failed, isStopped: isStopped(), pausedQueues: [] };
+  return { ...none, matched, done, passed, failedCount, failed, isStopped: isStopped() };
 }
 
 /** Ids that match, ascending, in batches. Each is read when the one before has been carried out. */
 async function* batchesOf(
   session: Session,
   match: ReadRunMatch,
-  limit: number,
-  isStopped: () => boolean,
+  {
+    upTo,
+    limit,
+    isStopped,
+  }: { readonly upTo: string; readonly limit: number; readonly isStopped: () => boolean },
 ): AsyncGenerator<readonly string[]> {
-  const upTo = await readNewestRunId(session);
   let left = limit;
   for (let after: string | null = '0'; after !== null && left > 0 && !isStopped(); ) {
     const { ids, next } = await readMatchingRuns(session, match, { after, upTo, limit: BATCH_SIZE });
@@ -273,9 +280,8 @@ async function* batchesOf(
 }
 
 /** Up to one more than {@link MAX_COUNTED}. */
-async function countMatching(session: Session, match: ReadRunMatch): Promise<number> {
-  if (match.errorGroup === undefined) return await countRuns(session, match, MAX_COUNTED);
-  const upTo = await readNewestRunId(session);
+async function countMatching(session: Session, match: ReadRunMatch, upTo: string): Promise<number> {
+  if (match.errorGroup === undefined) return await countRuns(session, match, MAX_COUNTED, { upTo });
   let count = 0;
   for (let after: string | null = '0'; after !== null && count <= MAX_COUNTED; ) {
     const { ids, next } = await readMatchingRuns(session, match, { after, upTo, limit: 1000 });

@@ -31,8 +31,8 @@ export interface ConsideredDefinition extends StoppableDefinition {
 
 /** Null if it makes runs. */
 export function stopOf(definition: StoppableDefinition): Stop | null {
-  if (definition.broken_at) return 'broken';
   if (definition.vanished_at) return 'vanished';
+  if (definition.broken_at) return 'broken';
   if (definition.paused_at) return 'paused';
   return definition.remaining_count === 0 ? 'used-up' : null;
 }

@@ -81,6 +81,8 @@ export interface ManyOptions {
   readonly dryRun?: boolean;
   /** At most this many, the oldest first. Default: all. */
   readonly limit?: number;
+  /** No run with a higher id: the `upTo` of a dry run. Default: none that is enqueued after the call. */
+  readonly upTo?: string;
   /** Called after each batch with how many were looked at so far. */
   readonly onProgress?: (done: number) => void;
   /** When it aborts, no further batch is begun. What was done stays done. */
@@ -124,6 +126,8 @@ export interface ManyResult {
   readonly pausedQueues: readonly PausedRuns[];
   /** How many match; with `dryRun` at most 10,001, which means more than 10,000. */
   readonly matched: number;
+  /** The newest run when it began: nothing was done to newer ones. */
+  readonly upTo: string;
   /** By the state they are in now: `queued`; `cancelled`, or `running` if they were asked to stop. */
   readonly done: Readonly<Record<string, number>>;
   /** They had changed their state meanwhile, or had been asked to stop before. */

@@ -177,13 +177,18 @@ function namingMigrate(error: TockError): TockError {
   });
 }
 
-/** Turns a failure to reach the database, or to find Tock's tables in it, into one clear line. */
+/**
+ * Turns a failure to reach the database, or to find Tock's tables in it, into one clear line; so too a value
+ * that no column takes, such as text with a NUL, which is the fault of who gave it.
+ */
 export function explainDatabaseError(thrown: unknown, schema: string): unknown {
   const error = explainMissing(thrown, schema);
   if (error instanceof TockError) return error;
   const message = redact(messageOf(error));
   if (error instanceof NoHostError)
     return new TockError('TOCK_DATABASE_UNREACHABLE', message, { cause: error });
+  if (serverAnswer(error)?.state.startsWith('22') === true)
+    return new TockError('TOCK_BAD_OPTION', `PostgreSQL does not take a value: ${message}`, { cause: error });
   const remedy = remedyOf(error, schema);
   if (remedy === null) return error;
   return sqlState(error) === '42501'

@@ -118,15 +118,15 @@ select jsonb_build_object(
   'isCopy', ${IS_COPY},
   'replicaLagMs', ${REPLICA_LAG_MS},
   'definitions', (select jsonb_build_object(
-    'scheduled', count(*) filter (where next_at is not null and vanished_at is null),
-    'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
+    'scheduled', count(*) filter (where next_at is not null),
+    'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null),
     'paused', count(*) filter (where paused_at is not null),
     'broken', count(*) filter (where broken_at is not null),
-    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null
+    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null
       and not ${isAheadByZone('job_definitions')}),
-    'aheadMs', greatest(0, round(extract(epoch from max(cursor) filter (where next_at is not null and vanished_at is null) - tock.now()) * 1000)),
+    'aheadMs', greatest(0, round(extract(epoch from max(cursor) filter (where next_at is not null) - tock.now()) * 1000)),
     'overdueMs', coalesce(${waitMs(`min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
-      and paused_at is null and broken_at is null and vanished_at is null)`)}, 0)) from tock.job_definitions),
+      and paused_at is null and broken_at is null)`)}, 0)) from tock.job_definitions where vanished_at is null),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
     'handedOff', coalesce(sum(handed_off), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),

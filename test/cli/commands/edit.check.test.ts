@@ -26,6 +26,18 @@ describe('tock edit', () => {
     });
   });
 
+  it('takes the flags that every command has, and refuses a number that would lose digits', async () => {
+    const id = await run('ann');
+    const edit = ['edit', id, '--payload'];
+    const flags = ['--json', '--service', 'billing', '--fence', '0', '--attempts', '2'];
+    const { stdout, stderr } = await harness.tock([...edit, '{"name": "bob"}', ...flags]);
+    expect([JSON.parse(stdout), stderr]).toEqual([{ run: expect.objectContaining({ id }) }, '']);
+    for (const args of [edit, ['run', 'greet', '--payload']]) {
+      const refused = await harness.tock([...args, '{"name": "cid", "n": 0.1234567890123456789}']);
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('would lose digits')]);
+    }
+  });
+
   it('refuses one that has moved on, with exit code 1, and says what it lacks', async () => {
     const id = await run('ann');
     const late = await harness.tock(['edit', id, '--payload', '{}', '--fence', '7']);

@@ -136,6 +136,16 @@ describe('tock queue', () => {
   });
 });
 
+it('a queue whose name is near to that of a subcommand is shown; what is no queue may be one', async () => {
+  await harness.tock(['run', 'greet', '--queue', 'rest']);
+  expect((await queue('rest')).stdout).toMatch(/^rest: /);
+  const { code, stderr } = await queue('lst');
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringMatching(/names the queue "lst".*, and it is no command; did you mean list or set\? /),
+  ]);
+});
+
 it('a misspelt queue is not paused, unless it is meant', { tags: 'check' }, async () => {
   await queue('set', 'invoices', '--concurrency', '3');
   const { code, stderr } = await harness.tock(['queue', 'pause', 'invoiecs']);

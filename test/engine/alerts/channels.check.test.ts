@@ -245,6 +245,12 @@ describe('a command', () => {
     expect(seen.env['DATABASE_URL']).toBeUndefined();
   });
 
+  it('that leaves a process behind, which keeps its output open, has ended', async () => {
+    const test = await sent({ command: ['/bin/sh', '-c', 'setsid sleep 600 & echo $!'] });
+    const [, pid] = /^exit code 0: (\d+)$/.exec(test?.answer ?? '') ?? [];
+    expect(process.kill(Number(pid))).toBe(true);
+  });
+
   it.each([
     ['fails', `console.error('no pager'); process.exit(3);`, '30s', /exit code 3: no pager/],
     ['is killed', `process.kill(process.pid, 'SIGKILL');`, '30s', /ended by SIGKILL/],

@@ -35,7 +35,30 @@ const manyDead = async (count: number) =>
      select n, 'mail', 'dead', tock.now(), 2, 2, 3, $2::jsonb from generate_series(1, $1::int) n`,
     [count, error('no')],
   );
-const empty = { passed: 0, failedCount: 0, failed: [], isStopped: false, pausedQueues: [] };
+const empty = {
+  passed: 0,
+  failedCount: 0,
+  failed: [],
+  isStopped: false,
+  pausedQueues: [],
+  upTo: expect.any(String),
+};
+
+it('what a dry run has counted is all that is done: no run that came later', async () => {
+  await addRuns(test, { job: 'mail' }, dead());
+  for (const act of ['cancelMany', 'retryMany'] as const) {
+    const { matched, upTo } = await test.tock.runs[act]({ job: 'mail' }, { dryRun: true });
+    await addRuns(test, { job: 'mail' }, dead());
+    expect(await test.tock.runs[act]({ job: 'mail' }, { dryRun: true, upTo })).toMatchObject({
+      matched,
+      upTo,
+    });
+    expect((await test.tock.runs[act]({ job: 'mail' }, { upTo })).matched).toBe(matched);
+  }
+  await expect(test.tock.runs.cancelMany({}, { upTo: 'x' })).rejects.toMatchObject({
+    code: 'TOCK_BAD_OPTION',
+  });
+});
 
 describe('runs.retryMany', () => {
   it('puts all that match back into the queue, each with a full set of attempts', async () => {

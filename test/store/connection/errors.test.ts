@@ -45,3 +45,11 @@ it('a server that is read-only may be a standby, or a primary whose sessions are
   expect(message).toContain('name the primary in DATABASE_URL');
   expect(message).toContain('set default_transaction_read_only = off');
 });
+
+it.each(['22021', '22P02', '22003'])(
+  'a value that PostgreSQL does not take is the fault of who gave it: %s',
+  state => {
+    const error = Object.assign(new Error('invalid'), { code: state });
+    expect(explainDatabaseError(error, 'tock')).toMatchObject({ code: 'TOCK_BAD_OPTION', cause: error });
+  },
+);

@@ -39,7 +39,7 @@ export function addEdit(program: Command): Command {
       ),
     )
     .action(
-      action(async (shell: Shell, { payload: given, ...options }: EditFlags, run: string) => {
+      action(async (shell: Shell, { payload: given, fence, attempts }: EditFlags, run: string) => {
         const id = checkRunId(run);
         if (given === undefined)
           throw new TockError(
@@ -49,7 +49,11 @@ export function addEdit(program: Command): Command {
         const payload = await readPayload(given);
         return await withTock(shell, {}, async ({ tock }) => {
           const before = await tock.runs.get(id);
-          const edited = await tock.runs.edit(id, { payload, ...options });
+          const edited = await tock.runs.edit(id, {
+            payload,
+            ...(fence === undefined ? {} : { fence }),
+            ...(attempts === undefined ? {} : { attempts }),
+          });
           shell.document({ run: edited });
           const retried = before !== null && isFinished(before.status) ? ', and is retried' : '';
           shell.say(

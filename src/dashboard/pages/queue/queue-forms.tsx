@@ -18,6 +18,8 @@ export type Entered = Readonly<Record<Limit, string>>;
 /** What was entered and refused, and why. */
 export interface Refused {
   readonly entered: Entered;
+  /** What the form showed at first: what differs from it is set. */
+  readonly was: Entered;
   /** When it ends. */
   readonly until: string;
   readonly message: string;
@@ -168,7 +170,7 @@ interface LimitsProps {
 export function Limits({ view, queue, backlog, refused }: LimitsProps) {
   const action = `/queues/${encodeURIComponent(queue.name)}`;
   const stored = enteredOf(queue);
-  const entered = refused?.entered ?? stored;
+  const { entered, was } = refused ?? { entered: stored, was: stored };
   if (!includesRole(view.user.role, 'admin'))
     return (
       <>
@@ -202,7 +204,7 @@ export function Limits({ view, queue, backlog, refused }: LimitsProps) {
         <InCode view={view} queue={queue} backlog={backlog} />
         <Rate view={view} queue={queue} backlog={backlog} />
         <form method="post" action={view.link(`${action}/limits`)} class="fields column">
-          <Hidden fields={Object.fromEntries(LIMITS.map(limit => [`was-${limit}`, stored[limit]]))} />
+          <Hidden fields={Object.fromEntries(LIMITS.map(limit => [`was-${limit}`, was[limit]]))} />
           {LIMITS.map(limit => (
             <label>
               <span>{FIELDS[limit].label}</span>

@@ -74,11 +74,12 @@ export function addQueuePage(app: App): void {
     const body = await c.req.parseBody();
     const text = (field: string) => (typeof body[field] === 'string' ? body[field].trim() : '');
     const entered = Object.fromEntries(LIMITS.map(limit => [limit, text(limit)])) as Entered;
+    const was = Object.fromEntries(LIMITS.map(limit => [limit, text(`was-${limit}`)])) as Entered;
     // As on the command line, +2h is in two hours.
     const until = text('until').replace(/^\+/, '');
     try {
       const limits = readLimits(
-        LIMITS.filter(limit => entered[limit] !== text(`was-${limit}`)),
+        LIMITS.filter(limit => entered[limit] !== was[limit]),
         entered,
       );
       if (Object.keys(limits).length === 0 && until === '')
@@ -87,7 +88,7 @@ export function addQueuePage(app: App): void {
     } catch (error) {
       if (!(error instanceof TockError) || !error.code.startsWith('TOCK_BAD_')) throw error;
       c.status(400);
-      return await showQueue(c, { entered, until, message: error.message });
+      return await showQueue(c, { entered, was, until, message: error.message });
     }
     return done(c, name, `${name} has new limits. They apply from the next claim on.`);
   });

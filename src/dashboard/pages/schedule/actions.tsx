@@ -2,12 +2,12 @@
 
 import { hasSchedule } from '../../../answers/schedules/condition.js';
 import type { OpenedSchedule, ShownCalendar } from '../../../answers/schedules/read-schedule.js';
-import { TockError } from '../../../model/errors.js';
 import { includesRole } from '../../../model/operator.js';
 import { flash } from '../../flash.js';
 import { ActionForm } from '../../layout/parts.js';
 import { readPause, UntilInput } from '../../layout/pause-fields.js';
 import { numberText, shortTime } from '../../layout/text.js';
+import { readShown } from '../../query.js';
 import { resumeQuestion } from '../../schedules/resume-question.js';
 import { runNow } from '../../schedules/run-now.js';
 import type { App, View } from '../../view.js';
@@ -132,8 +132,5 @@ export function addressOf(view: View, name: string): string {
 }
 
 /** The version that the reader saw. @throws TockError TOCK_BAD_OPTION */
-export function versionIn(form: Form): number {
-  const text = textOf(form, 'version') ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new TockError('TOCK_BAD_OPTION', 'the form names no version of the schedule; open its page again');
-}
+export const versionIn = (form: Form): number =>
+  readShown(textOf(form, 'version'), 'version of the schedule');

@@ -57,7 +57,8 @@ export async function runCommand(
     const { code, by } = await new Promise<{ code: number | null; by: NodeJS.Signals | null }>(
       (resolve, reject) => {
         child.once('error', reject);
-        child.once('close', (ended, endedBy) => resolve({ code: ended, by: endedBy }));
+        // Not 'close': what it has started may keep its output open. What it has written itself is read.
+        child.once('exit', (ended, endedBy) => setImmediate(resolve, { code: ended, by: endedBy }));
       },
     );
     const said = output.slice(0, MAX_OUTPUT).replaceAll(/\s+/g, ' ').trim();
@@ -65,6 +66,7 @@ export async function runCommand(
     if (code === 0) return said === '' ? end : `${end}: ${said}`;
     throw new Error(`${program}: ${end}${said === '' ? '' : `: ${said}`}`);
   } finally {
+    for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
     clearTimeout(killer);
     signal.removeEventListener('abort', stop);
   }

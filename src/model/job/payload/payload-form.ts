@@ -2,6 +2,7 @@
 // as Zod has it); and the payload that was filled in.
 import { TockError } from '../../errors.js';
 import { quote } from '../../names.js';
+import { readJson } from './json-text.js';
 
 /** A property of a payload. `json`: its value is written as JSON. */
 export interface PayloadField {
@@ -82,14 +83,15 @@ export function payloadOfForm(fields: readonly PayloadField[], get: (name: strin
   return Object.fromEntries(payload);
 }
 
+const KINDS = {
+  number: [/^\s*-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?\s*$/i, 'a number'],
+  boolean: [/^\s*(?:true|false)\s*$/, 'true or false'],
+} as const;
+
 function valueOf({ name, kind }: PayloadField, text: string): unknown {
   if (kind === 'text' || kind === 'choice') return text;
-  try {
-    const value = JSON.parse(text) as unknown;
-    if (kind === 'json' || typeof value === kind) return value;
-  } catch {
-    // Said below.
-  }
-  const what = kind === 'json' ? 'JSON' : kind === 'number' ? 'a number' : 'true or false';
+  if (kind === 'json') return readJson(text, name);
+  const [is, what] = KINDS[kind];
+  if (is.test(text)) return readJson(text, name);
   throw new TockError('TOCK_BAD_PAYLOAD', `${name} ${quote(text)} is not ${what}`);
 }

@@ -102,8 +102,3 @@ export function groupOf(
 export function isSameGroup(one: ErrorGroup, other: ErrorGroup): boolean {
   return one.name === other.name && one.code === other.code && one.message === other.message;
 }
-
-/** What every message of a group begins with, unless an escape sequence or blanks come before it. */
-export function literalStart({ message }: ErrorGroup): string {
-  return message.split(/[<…]/, 1)[0]?.trimEnd() ?? '';
-}

@@ -54,8 +54,13 @@ function isJson(text: string): boolean {
   }
 }
 
-/** A NUL can be written as an escape, which JSON allows and PostgreSQL does not. */
+const STRINGS = /"(?:[^"\\]|\\.)*"/g;
+const HUGE = /e[+-]?0*[1-9]\d{4}/i;
+
+/** JSON allows numbers of any size, and a NUL that is written as an escape; PostgreSQL does not. */
 function checkStorable(json: string, text: string): string {
+  if (HUGE.test(json.replace(STRINGS, '')))
+    throw bad(`payload ${quote(text)} has a number that PostgreSQL cannot read`);
   JSON.parse(json, (key, value: unknown) => {
     if (!isStorable(key) || (typeof value === 'string' && !isStorable(value)))
       throw bad(`payload ${quote(text)} has a character that PostgreSQL cannot store`);

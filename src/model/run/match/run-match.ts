@@ -105,6 +105,13 @@ export function readRunMatch(match: RunMatch, now?: Date): ReadRunMatch {
   };
 }
 
+/** The same runs, with instants: words such as `-2h` would mean another time when they are read again. */
+export function withInstants(match: RunMatch, now: Date): RunMatch {
+  const { from: _from, to: _to, zone: _zone, ...others } = match;
+  const { from, to } = readRunMatch(match, now);
+  return { ...others, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+}
+
 function readTime(time: unknown, name: string, zone = 'UTC', now?: Date): Date | undefined {
   if (time === undefined) return undefined;
   if (typeof time === 'string') {

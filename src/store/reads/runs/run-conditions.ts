@@ -4,7 +4,6 @@
 // branch then walks an index downwards from the newest run, and stops at the limit.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { workerIdsOf } from '../../../model/deploys/deploys.js';
-import { literalStart } from '../../../model/run/errors/error-group.js';
 import type { ReadRunMatch } from '../../../model/run/match/run-match.js';
 import { FINISHED_STATUSES, LIVE_STATUSES, type RunStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
@@ -138,9 +137,9 @@ export function conditionsOf(
     ...(errorGroup === undefined
       ? []
       : [
-          sql`${eb.ref('r.errors')} -> -1 ->> 'name' = ${errorGroup.name}`,
+          // Its message is compared where the rows are read.
+          sql`coalesce(${eb.ref('r.errors')} -> -1 ->> 'name', 'Error') = ${errorGroup.name}`,
           sql`${eb.ref('r.errors')} -> -1 ->> 'code' is not distinct from ${errorGroup.code}::text`,
-          sql`strpos(concat_ws(' ', ${eb.ref('r.errors')} -> -1 ->> 'message', ${CAUSE}), ${firstWord(literalStart(errorGroup))}) > 0`,
         ]),
     ...isInSpan,
     ...within(eb, bounds),
@@ -201,6 +200,3 @@ const CAUSE = sql.raw(innermostCause('r.errors -> -1'));
 
 /** For LIKE, whose own escape character is the backslash. */
 const escaped = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&');
-
-/** Blanks are normalized, so that no more than a word can be looked for in what is stored. */
-const firstWord = (text: string) => text.split(' ', 1)[0] ?? '';

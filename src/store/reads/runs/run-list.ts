@@ -71,14 +71,19 @@ function isOfGroup(row: Pick<ListedRun, ErrorColumn>, { errorGroup }: ReadRunMat
 }
 
 /** How many runs match, up to a cap: cap + 1 means more than that. Does not look at the error's group. */
-export async function countRuns(session: Session, match: ReadRunMatch, cap: number): Promise<number> {
+export async function countRuns(
+  session: Session,
+  match: ReadRunMatch,
+  cap: number,
+  bounds: IdBounds = {},
+): Promise<number> {
   const resolved = await resolveMatch(session, match);
   if (!resolved) return 0;
   const [first, ...others] = branchesOf(match).map(branch =>
     db
       .selectFrom(`${branch.table} as r` as 'tock.job_runs as r')
       .select('r.id')
-      .where(eb => conditionsOf(eb, branch, match, resolved))
+      .where(eb => conditionsOf(eb, branch, match, resolved, { bounds }))
       .limit(cap + 1),
   );
   if (first === undefined) return 0;

@@ -38,7 +38,9 @@ describe('the fields of a payload', () => {
   it.each([
     [{ userId: 'seven' }, 'userId "seven" is not a number'],
     [{ on: '1' }, 'on "1" is not true or false'],
-    [{ tags: '[x' }, 'tags "[x" is not JSON'],
+    [{ tags: '[x' }, 'tags is not JSON'],
+    [{ tags: '[0.1234567890123456789]' }, 'tags holds the number 0.1234567890123456789'],
+    [{ userId: '12345678901234567890' }, 'would lose digits'],
   ])('%j is refused, by the name of the field', (texts, message) => {
     expect(() => read(texts as Record<string, string>)).toThrow(message);
   });

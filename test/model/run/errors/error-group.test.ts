@@ -1,11 +1,6 @@
 // Which errors belong together: a corpus of messages of drivers, services and hand-written ones.
 import { describe, expect, it } from 'vitest';
-import {
-  groupOf,
-  isSameGroup,
-  literalStart,
-  normalizeMessage,
-} from '../../../../src/model/run/errors/error-group.js';
+import { groupOf, isSameGroup, normalizeMessage } from '../../../../src/model/run/errors/error-group.js';
 import { fc } from '../../../support/seed.js';
 
 const CORPUS: readonly (readonly [string, string])[] = [
@@ -106,13 +101,4 @@ describe('normalizeMessage', () => {
       expect(normalizeMessage(unit.repeat(1_000_000)).length).toBeLessThanOrEqual(200);
     expect(normalizeMessage(`${'x'.repeat(198)}\u{1F600}\u{1F600}`).isWellFormed()).toBe(true);
   });
-});
-
-it('literalStart is the start of every message of the group', () => {
-  for (const [message, normalized] of CORPUS) {
-    const start = literalStart({ name: 'Error', code: null, message: normalized });
-    const isPlain = !/^\s|\s{2}/.test(message) && !message.includes('\u001B');
-    if (isPlain) expect(message.startsWith(start)).toBe(true);
-  }
-  expect(literalStart({ name: 'Error', code: null, message: 'order <n> failed' })).toBe('order');
 });

@@ -21,6 +21,7 @@ describe('conditions on a payload', () => {
     ['url=http://x/?a=b', [['{"url":"http://x/?a=b"}']]],
     ['{"invoice": 7}', [['{"invoice": 7}']]],
     ['7', [['7']]],
+    ['{"a": "1e999999", "b": 1e300}', [['{"a": "1e999999", "b": 1e300}']]],
   ])('%s', (text, expected) => {
     expect(readPayloadMatch(text)).toEqual(expected);
   });
@@ -35,6 +36,8 @@ describe('conditions on a payload', () => {
     'a=1 and b=2',
     '{a: 1}',
     '{"a": "\\u0000"}',
+    'a=1e999999',
+    '{"a": [1E-020000]}',
     'a="x',
     7,
     'x'.repeat(9000),

@@ -1,10 +1,25 @@
 // Reads JSON from people; an error says where, with line and column. JSON.parse itself gives the place only
 // sometimes, and in words that differ between versions of Node.
-import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
+import { TockError } from '../../errors.js';
+import { quote } from '../../names.js';
+import { inexactNumber } from './exact-numbers.js';
 
-/** @param what names the source in the error */
+/**
+ * Refuses numbers that would lose digits too.
+ * @param what names the source in the error
+ * @throws TockError TOCK_BAD_PAYLOAD
+ */
 export function readJson(text: string, what: string): unknown {
+  const value = parse(text, what);
+  const inexact = inexactNumber(text);
+  if (inexact === null) return value;
+  throw new TockError(
+    'TOCK_BAD_PAYLOAD',
+    `${what} holds the number ${inexact}, which would lose digits on the way; pass it as text, if the job takes that`,
+  );
+}
+
+function parse(text: string, what: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {

@@ -1,8 +1,9 @@
 // Where malformed JSON is malformed.
 import { describe, expect, it } from 'vitest';
-import { readJson } from '../../../src/cli/flags/json-place.js';
-import { rounds } from '../../support/rounds.js';
-import { fc } from '../../support/seed.js';
+import { inexactNumber } from '../../../../src/model/job/payload/exact-numbers.js';
+import { readJson } from '../../../../src/model/job/payload/json-text.js';
+import { rounds } from '../../../support/rounds.js';
+import { fc } from '../../../support/seed.js';
 
 /** The value, or that there is none; our errors name a place. */
 function outcomeOf(read: () => unknown): unknown {
@@ -33,6 +34,12 @@ describe('readJson', () => {
     expect(() => readJson(text, 'it')).toThrow(`it is not JSON: at ${place}`);
   });
 
+  it('refuses a number that would lose digits, wherever it stands', () => {
+    for (const text of ['0.1234567890123456789012', '{"a": [12345678901234567890]}'])
+      expect(() => readJson(text, 'it')).toThrow(/^it holds the number .*, which would lose digits/);
+    expect(readJson('["0.1234567890123456789012", 1.50]', 'it')).toEqual(['0.1234567890123456789012', 1.5]);
+  });
+
   it('for any text, gives what JSON.parse gives, or else a place', () => {
     const token = fc.constantFrom(...'{}[]:,"\\ \n'.split(''), '1', '-0.5e3', 'true', 'null', '"a"', 'x');
     fc.assert(
@@ -43,6 +50,7 @@ describe('readJson', () => {
           fc.string(),
         ),
         text => {
+          fc.pre(inexactNumber(text) === null);
           expect(outcomeOf(() => readJson(text, 'it'))).toEqual(outcomeOf(() => JSON.parse(text)));
         },
       ),
