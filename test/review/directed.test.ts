@@ -109,6 +109,20 @@ describe('a roll-back', () => {
   });
 });
 
+describe('a roll-back of remaining', () => {
+  it('leaves nothing unexplained', async () => {
+    const at = (schedule: object) =>
+      test.another({ jobs: [plain, defineJob({ name: 'r', schedule: { overlap: 'allow_all', ...schedule } as never, run: () => null })] });
+    const [v1, v2] = [at({ cron: '*/15 * * * *' }), at({ every: '1h', remaining: 6 })];
+    await v1.tick();
+    await test.setClock('2026-03-01T00:10:00Z');
+    await v2.tick();
+    await test.setClock('2026-03-01T02:20:00Z');
+    await v1.tick();
+    expect(await prove(['r'])).toEqual([]);
+  });
+});
+
 describe('a zone that only newer hosts have', () => {
   it('is left to them: a tick of an older host breaks no definition', async () => {
     await test.tock.schedules.upsert({ name: 'z', job: plain, cron: '0 1 * * *', timezone: 'Europe/Berlin' });
@@ -137,5 +151,36 @@ describe('a name that a removed schedule had', () => {
     console.log(is?.pausedAt, await v2.schedules.exceptions('x'));
     expect(is?.pausedAt ?? null).toBe(null);
     expect(await v2.schedules.exceptions('x')).toEqual([]);
+  });
+});
+
+describe('remaining', () => {
+  const left = async () => (await test.sql<{ n: number }>(`select remaining_count as n from tock.job_definitions where name = 'x'`))[0]?.n;
+  it('is not restarted by a deploy that changes something else', async () => {
+    const job = (priority: number) => defineJob({ name: 'x', priority, schedule: { cron: '0 * * * *', remaining: 1 }, run: () => null });
+    const v1 = test.another({ jobs: [plain, job(0)] });
+    await v1.tick();
+    await test.setClock(T('01:00').toISOString());
+    await v1.tick();
+    expect(await left()).toBe(0);
+    const v2 = test.another({ jobs: [plain, job(1)] });
+    await v2.tick();
+    await test.setClock(T('02:00').toISOString());
+    await v2.tick();
+    console.log(await rows('x'));
+    expect(await rows('x')).toHaveLength(1);
+  });
+  it('is not restarted by an edit of a calendar that the schedule names', async () => {
+    await test.tock.calendars.set('cal', { dates: ['2027-01-01'] });
+    await test.tock.schedules.upsert({ name: 'x', job: plain, cron: '0 * * * *', remaining: 2, exclude: [{ calendar: 'cal' }] });
+    await test.setClock(T('01:00').toISOString());
+    await test.tock.tick();
+    expect(await left()).toBe(1);
+    await test.tock.calendars.set('cal', { dates: ['2027-01-02'] });
+    expect(await left()).toBe(1);
+    await test.setClock(T('02:00').toISOString());
+    await test.tock.calendars.set('cal', { dates: ['2027-01-03'] });
+    expect(await left()).toBe(0);
+    expect(await prove()).toEqual([]);
   });
 });
