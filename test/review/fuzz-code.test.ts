@@ -59,10 +59,11 @@ it('holds', async () => {
           if (typeof error.code !== 'string' || /^\d/.test(error.code)) throw error;
         }
         const proof = await test.tock.prove({ from: '2026-03-28T00:00:00Z', to: '2026-04-08T00:00:00Z' });
+        if (proof.found.length) console.log(log.length, await test.sql('select id::int, definition_id::int, status, scheduled_for, trigger, skip_reason from tock.job_runs order by 4'), await test.sql('select * from tock.job_occurrences order by 2'), await test.sql('select number, change, since, written_at, stop, stated->>$$cron$$ as cron from tock.definition_versions order by 1'));
         if (proof.found.length) throw new Error(`${log.join(' ')} -> ${proof.found.map(f => `${f.definition} ${f.kind} ${f.at?.toISOString()} ${f.text}`).slice(0, 3).join('; ')}`);
       }
       } finally { for (const t of tocks) await t.close().catch(() => undefined); }
     }),
-    { numRuns: Number(process.env['RUNS'] ?? 20), seed: Number(process.env['SEED'] ?? 1), endOnFailure: process.env['SHRINK'] === undefined },
+    { ...(process.env['FCPATH'] ? { path: process.env['FCPATH'] } : {}), numRuns: Number(process.env['RUNS'] ?? 20), seed: Number(process.env['SEED'] ?? 1), endOnFailure: process.env['SHRINK'] === undefined },
   );
 });
