@@ -16,7 +16,10 @@ const rows = async (definition: string) =>
      where d.name = $1 order by r.scheduled_for, r.run_at`,
       [definition],
     )
-  ).map(row => `${row.at} ${row.due === row.at ? '' : `at ${row.due} `}${row.reason ?? row.status}${row.n === 1 ? '' : ` x${row.n}`}`);
+  ).map(
+    row =>
+      `${row.at} ${row.due === row.at ? '' : `at ${row.due} `}${row.reason ?? row.status}${row.n === 1 ? '' : ` x${row.n}`}`,
+  );
 const prove = async (names?: string[]) => {
   const p = await test.tock.prove({ from: '2026-01-01T00:00:00Z', ...(names ? { names } : {}) });
   return p.found.map(f => `${f.definition} ${f.kind} ${f.at?.toISOString()} ${f.text}`);
@@ -42,11 +45,11 @@ describe('rename', () => {
   });
 });
 
-
 describe('a moved occurrence whose own time has passed', () => {
   const hourly = { cron: '0 * * * *', overlap: 'allow_all' } as const;
   it('is on record though its code vanished before its new time, and came back after it', async () => {
-    const job = (priority: number) => defineJob({ name: 'hourly', schedule: hourly, priority, run: () => null });
+    const job = (priority: number) =>
+      defineJob({ name: 'hourly', schedule: hourly, priority, run: () => null });
     const v1 = test.another({ jobs: [job(0), plain] });
     await v1.tick();
     await v1.schedules.move('hourly', T('10:00'), T('12:30'));
@@ -68,7 +71,9 @@ describe('a moved occurrence whose own time has passed', () => {
     await test.tock.schedules.move('own', T('10:00'), T('12:30'));
     await test.setClock(T('11:00').toISOString());
     await test.tock.tick();
-    await test.sql(`update tock.job_definitions set broken_at = tock.now(), broken_reason = 'x' where name = 'own'`);
+    await test.sql(
+      `update tock.job_definitions set broken_at = tock.now(), broken_reason = 'x' where name = 'own'`,
+    );
     await test.setClock(T('13:10').toISOString());
     await test.tock.tick();
     await test.tock.schedules.upsert({ name: 'own', job: plain, ...hourly, priority: 1 });
@@ -81,7 +86,14 @@ describe('a moved occurrence whose own time has passed', () => {
 
 describe('jitter and a window', () => {
   it('with outsideWindow skip, no run is put off to the next day', async () => {
-    await test.tock.schedules.upsert({ name: 'a', job: plain, cron: '55 6 * * *', jitter: '30m', window: '06:00-07:00', outsideWindow: 'skip' });
+    await test.tock.schedules.upsert({
+      name: 'a',
+      job: plain,
+      cron: '55 6 * * *',
+      jitter: '30m',
+      window: '06:00-07:00',
+      outsideWindow: 'skip',
+    });
     await test.setClock(T('06:55').toISOString());
     await test.tock.tick();
     console.log(await rows('a'));
@@ -93,7 +105,9 @@ describe('jitter and a window', () => {
 describe('a roll-back', () => {
   it('lets no cursor fall, and runs a nightly job once', async () => {
     const at = (cron: string) =>
-      test.another({ jobs: [plain, defineJob({ name: 'r', schedule: { cron, overlap: 'allow_all' }, run: () => null })] });
+      test.another({
+        jobs: [plain, defineJob({ name: 'r', schedule: { cron, overlap: 'allow_all' }, run: () => null })],
+      });
     const [v1, v2] = [at('0 2 * * *'), at('30 2 * * *')];
     await v1.tick();
     await test.setClock('2026-03-01T00:10:00Z');
@@ -101,7 +115,8 @@ describe('a roll-back', () => {
     await test.setClock('2026-03-01T01:50:00Z');
     await v2.tick();
     await test.setClock('2026-03-01T02:30:00Z');
-    const cursor = async () => (await test.sql<{ c: Date }>(`select cursor as c from tock.job_definitions where name = 'r'`))[0]!.c;
+    const cursor = async () =>
+      (await test.sql<{ c: Date }>(`select cursor as c from tock.job_definitions where name = 'r'`))[0]!.c;
     await v1.tick();
     await v1.tick();
     console.log(await rows('r'), await prove(['r']), await cursor());
@@ -112,7 +127,12 @@ describe('a roll-back', () => {
 describe('a roll-back of remaining', () => {
   it('leaves nothing unexplained', async () => {
     const at = (schedule: object) =>
-      test.another({ jobs: [plain, defineJob({ name: 'r', schedule: { overlap: 'allow_all', ...schedule } as never, run: () => null })] });
+      test.another({
+        jobs: [
+          plain,
+          defineJob({ name: 'r', schedule: { overlap: 'allow_all', ...schedule } as never, run: () => null }),
+        ],
+      });
     const [v1, v2] = [at({ cron: '*/15 * * * *' }), at({ every: '1h', remaining: 6 })];
     await v1.tick();
     await test.setClock('2026-03-01T00:10:00Z');
@@ -127,12 +147,16 @@ describe('a zone that only newer hosts have', () => {
   it('is left to them: a tick of an older host breaks no definition', async () => {
     await test.tock.schedules.upsert({ name: 'z', job: plain, cron: '0 1 * * *', timezone: 'Europe/Berlin' });
     // As a host with newer time zone data would have left them: the offsets are in the database.
-    await test.sql(`insert into tock.zones select (jsonb_populate_record(z, '{"timezone": "Europe/Newtown", "zone_data": "2099a"}')).* from tock.zones z where timezone = 'Europe/Berlin'`);
+    await test.sql(
+      `insert into tock.zones select (jsonb_populate_record(z, '{"timezone": "Europe/Newtown", "zone_data": "2099a"}')).* from tock.zones z where timezone = 'Europe/Berlin'`,
+    );
     await test.sql(`update tock.job_definitions set timezone = 'Europe/Newtown' where name = 'z'`);
     await test.setClock('2026-03-01T00:00:31Z');
     await test.setClock('2026-03-02T00:00:31Z');
     await test.tock.tick();
-    const [row] = await test.sql<{ r: string | null }>(`select broken_reason as r from tock.job_definitions where name = 'z'`);
+    const [row] = await test.sql<{ r: string | null }>(
+      `select broken_reason as r from tock.job_definitions where name = 'z'`,
+    );
     console.log(row, await rows('z'));
     expect(row?.r).toBe(null);
   });
@@ -145,7 +169,9 @@ describe('a name that a removed schedule had', () => {
     await test.tock.schedules.pause('x');
     await test.tock.schedules.remove('x');
     await test.setClock(T('01:30').toISOString());
-    const v2 = test.another({ jobs: [plain, defineJob({ name: 'x', schedule: { cron: '0 * * * *' }, run: () => null })] });
+    const v2 = test.another({
+      jobs: [plain, defineJob({ name: 'x', schedule: { cron: '0 * * * *' }, run: () => null })],
+    });
     await v2.tick();
     const [is] = await v2.schedules.list({ name: 'x' });
     console.log(is?.pausedAt, await v2.schedules.exceptions('x'));
@@ -155,9 +181,13 @@ describe('a name that a removed schedule had', () => {
 });
 
 describe('remaining', () => {
-  const left = async () => (await test.sql<{ n: number }>(`select remaining_count as n from tock.job_definitions where name = 'x'`))[0]?.n;
+  const left = async () =>
+    (
+      await test.sql<{ n: number }>(`select remaining_count as n from tock.job_definitions where name = 'x'`)
+    )[0]?.n;
   it('is not restarted by a deploy that changes something else', async () => {
-    const job = (priority: number) => defineJob({ name: 'x', priority, schedule: { cron: '0 * * * *', remaining: 1 }, run: () => null });
+    const job = (priority: number) =>
+      defineJob({ name: 'x', priority, schedule: { cron: '0 * * * *', remaining: 1 }, run: () => null });
     const v1 = test.another({ jobs: [plain, job(0)] });
     await v1.tick();
     await test.setClock(T('01:00').toISOString());
@@ -172,7 +202,13 @@ describe('remaining', () => {
   });
   it('is not restarted by an edit of a calendar that the schedule names', async () => {
     await test.tock.calendars.set('cal', { dates: ['2027-01-01'] });
-    await test.tock.schedules.upsert({ name: 'x', job: plain, cron: '0 * * * *', remaining: 2, exclude: [{ calendar: 'cal' }] });
+    await test.tock.schedules.upsert({
+      name: 'x',
+      job: plain,
+      cron: '0 * * * *',
+      remaining: 2,
+      exclude: [{ calendar: 'cal' }],
+    });
     await test.setClock(T('01:00').toISOString());
     await test.tock.tick();
     expect(await left()).toBe(1);
