@@ -83,9 +83,7 @@ async function writeEdit(
   // A definition that was registered while the calendar was being made has no dates of it yet.
   const isHeld = found.every(row => calendarsLacking(row.exclude).every(lacking => lacking !== name));
   if (wouldBe.change === 'unchanged' && isHeld) return wouldBe;
-  const { now } = await settleBeforeEdit(session, engine, found);
-  // As materializing has left them.
-  const users = await lockDefinitionsOfCalendar(session, name);
+  const { rows: users, now } = await settleBeforeEdit(session, engine, found);
   await learnZonesOf(session, users);
   for (const row of users)
     if (row.is_paused) await recordSpan(session, row, Math.max(now, row.cursor_ms), 'paused');
