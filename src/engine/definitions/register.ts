@@ -7,7 +7,7 @@ import { formatDuration } from '../../model/duration.js';
 import { checkGivenPayloads } from '../../model/job/payload/given-payloads.js';
 import { circleError } from '../../model/planning/chain.js';
 import { type DescribedDefinition, isAlias, scheduleOfColumns } from '../../model/planning/definition.js';
-import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
+import { type DefinitionColumns, leftOf } from '../../model/planning/definition-columns.js';
 import { type Exception, nextDue } from '../../model/planning/exceptions.js';
 import { nameTakenError, takeNames, vanishingError, wouldLoseMost } from '../../model/planning/services.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
@@ -241,10 +241,7 @@ async function sync(
     });
 
   const before = changed.flatMap(each => byName.get(nameOf(each)) ?? []);
-  await beginAgain(
-    session,
-    before.filter(row => row.is_vanished && row.origin === 'runtime'),
-  );
+  await beginAgain(session, before.filter(isRemoved));
   // By their old names, from which the values of H are.
   const { rows: changedRows, now } = await settleBeforeEdit(session, engine, before, since);
   const changedIds = changedRows.map(row => row.id);
@@ -271,7 +268,8 @@ async function sync(
     const exceptionsOf = await exceptionsAtEdit(session, edits, now);
     const rows = written.map(each => {
       const row = byName.get(nameOf(each));
-      return writtenRow(each, cursorOf(row), row && exceptionsOf(row));
+      if (row === undefined) return writtenRow(each, cursorOf(row));
+      return writtenRow(each, cursorOf(row), isRemoved(row) ? null : row, exceptionsOf(row));
     });
     await upsertDefinitions(session, 'code', rows, service);
     await linkChains(session, written);
@@ -345,21 +343,30 @@ export async function markUndated(
 }
 
 const isPaused = (row: StoredDefinition) => row.is_paused && !row.is_vanished;
+const isRemoved = (row: StoredDefinition) => row.is_vanished && row.origin === 'runtime';
 
-/** @param cursor epoch milliseconds */
+/**
+ * @param cursor epoch milliseconds
+ * @param row as it was; null: there was none, or it was removed
+ */
 export function writtenRow(
   { columns, fingerprint }: DescribedDefinition,
   cursor: number,
+  row: StoredDefinition | null = null,
   exceptions: readonly Exception[] = [],
 ): WrittenDefinition {
   const schedule = scheduleOfColumns(columns);
+  const { remaining_count: stated } = columns;
+  const left = leftOf(stated, row);
   const next =
-    schedule === null || columns.remaining_count === 0 || calendarsLacking(columns.exclude).length > 0
+    schedule === null || left === 0 || calendarsLacking(columns.exclude).length > 0
       ? null
       : nextDue(compileSchedule(schedule, columns.name), exceptions, cursor);
   return {
     ...columns,
     fingerprint,
+    remaining_count: left,
+    remaining_stated: stated,
     cursor: new Date(cursor).toISOString(),
     next_at: next === null ? null : new Date(next).toISOString(),
   };

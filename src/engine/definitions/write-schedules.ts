@@ -165,7 +165,9 @@ async function editChanged(
     edits.map(({ each, row }) => ({ row, after: each.columns })),
     now,
   );
-  const written = edits.map(({ each, row }) => writtenRow(each, cursorOf(row), exceptionsOf(row)));
+  const written = edits.map(({ each, row }) =>
+    writtenRow(each, cursorOf(row), row.is_vanished ? null : row, exceptionsOf(row)),
+  );
   await upsertDefinitions(session, 'runtime', written);
   await supersedeRuns(session, ids);
   return edits.map(({ each }) => each);
@@ -180,11 +182,12 @@ function detailsOfEdit(
   const { job, cron, every_ms, at } = columns;
   const facts = { change: written?.change, version: written?.record.version, job };
   if (before !== null && written?.change !== 'made')
-    return { ...facts, changes: changesBetween(withNames(before), withNames(columns)) };
+    return { ...facts, changes: changesBetween(withNames(statedBy(before)), withNames(columns)) };
   const when = { cron: cron ?? undefined, every_ms: every_ms ?? undefined, at: at ?? undefined };
   return { ...facts, ...when };
 }
 
+const statedBy = (row: StoredDefinition) => ({ ...row, remaining_count: row.remaining_stated });
 /** Of calendars the names: their dates are in the audit of their own. */
 const withNames = (columns: DefinitionColumns) => ({ ...columns, exclude: withoutDates(columns.exclude) });
 

@@ -95,7 +95,9 @@ async function writeEdit(
       .filter(({ row }) => row.origin === origin)
       .map(({ row, after: columns }) => {
         const fingerprint = row.fingerprint ?? storedFingerprint(row);
-        return writtenRow({ columns, fingerprint }, Math.max(now, row.cursor_ms), exceptionsOf(row));
+        const stated = { ...columns, remaining_count: row.remaining_stated };
+        const cursor = Math.max(now, row.cursor_ms);
+        return writtenRow({ columns: stated, fingerprint }, cursor, row, exceptionsOf(row));
       });
     if (rows.length > 0) await upsertDefinitions(session, origin, rows);
   }

@@ -11,13 +11,15 @@ import { wakeIfDueSoon } from './wake-if-due-soon.js';
 /** A row to be written. */
 export interface WrittenDefinition extends DefinitionColumns {
   readonly fingerprint: string;
+  /** What `remaining_count` began with. */
+  readonly remaining_stated: number | null;
   /** ISO text. */
   readonly cursor: string;
   /** The next occurrence after the cursor, as ISO text; null: none. */
   readonly next_at: string | null;
 }
 
-const WRITTEN_COLUMNS = [...COLUMNS, 'fingerprint', 'cursor', 'next_at'] as const;
+const WRITTEN_COLUMNS = [...COLUMNS, 'fingerprint', 'remaining_stated', 'cursor', 'next_at'] as const;
 
 const insertRows = (rows: readonly WrittenDefinition[], origin: Origin, service = '') =>
   db
