@@ -96,8 +96,8 @@ export async function resumeDefinition(engine: Engine, name: string): Promise<Re
 }
 
 /**
- * Resumes a paused definition whose row is locked; resolves to the occurrences that it records as skipped. One
- * that has vanished has had none since.
+ * Resumes a paused definition whose row is locked; resolves to the occurrences that it records as skipped.
+ * One that has vanished has had none since.
  * @param at from when on, in epoch milliseconds; null: the database's now
  */
 export async function resumeLocked(

@@ -294,8 +294,8 @@ async function sync(
 const nameOf = ({ columns }: DescribedDefinition) => columns.name;
 
 /**
- * A job's own definition goes on under the job's new name, unless there is one of that name. Only where one of
- * these services has the old name.
+ * A job's own definition goes on under the job's new name, unless there is one of that name. Only where one
+ * of these services has the old name.
  * @param byName has it under the new name from then on
  */
 function takeRenamed(

@@ -75,8 +75,8 @@ export function windowIn(text: string, timezone: string): Window {
 }
 
 /**
- * When what comes at `at` starts: after its jitter where the window is open then, else as soon as the window is
- * open. So jitter never defers a run that could have started. Null: there is no window.
+ * When what comes at `at` starts: after its jitter where the window is open then, else as soon as the window
+ * is open. So jitter never defers a run that could have started. Null: there is no window.
  */
 export function startIn(window: Window | null, at: number, jitter = 0): number {
   return window === null || window.isOpen(at + jitter) ? at + jitter : window.opening(at);
