@@ -62,6 +62,7 @@ create table tock.job_definitions (
   start_deadline_ms     bigint,
   jitter_ms             bigint not null default 0,
   remaining_count       integer,
+  remaining_stated      integer,
   pause_on_failure_count integer,
   expect_within_ms      bigint,
   max_duration_ms       bigint,
@@ -141,6 +142,7 @@ comment on column tock.job_definitions.catchup_window_ms is 'Missed occurrences 
 comment on column tock.job_definitions.start_deadline_ms is 'A run that would start later than this after its occurrence is skipped.';
 comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed delay that spreads definitions with equal schedules.';
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
+comment on column tock.job_definitions.remaining_stated is 'What remaining_count began with: stating the same again does not begin anew.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After this many dead runs in a row the definition is paused; null: never.';
 comment on column tock.job_definitions.tags is 'Tags of its runs; of a job''s own definition, those that its one-off runs have too.';
 comment on column tock.job_definitions.expect_within_ms is 'Alerts expect a success this long after each occurrence; null: they expect none.';
@@ -215,7 +217,7 @@ create function tock.stated_of(definition tock.job_definitions) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_strip_nulls(to_jsonb(definition) - '{id,job,payload,origin,service,waits_for,overlap,catchup,catchup_window_ms,start_deadline_ms,jitter_ms,
-    pause_on_failure_count,expect_within_ms,max_duration_ms,on_dead,keeps_changes,queue,priority,max_attempts,tags,cursor,next_at,version,fingerprint,
+    remaining_stated,pause_on_failure_count,expect_within_ms,max_duration_ms,on_dead,keeps_changes,queue,priority,max_attempts,tags,cursor,next_at,version,fingerprint,
     has_followers,excepted_until,paused_at,paused_until,pause_reason,pause_id,resumed_at,broken_at,broken_reason,vanished_at,created_at,updated_at}'::text[])
 $$;
 

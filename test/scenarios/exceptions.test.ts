@@ -272,6 +272,22 @@ it('a schedule that is removed and made again has no exceptions', { tags: 'check
   expect(await rows('own')).toEqual(['13:00 succeeded', '14:00 succeeded', '15:00 at 12:30 succeeded']);
 });
 
+it('a definition that is broken while a moved occurrence is due has that on record once it is repaired', {
+  tags: 'check',
+}, async () => {
+  const own = { name: 'own', job: plain, cron: '0 * * * *' };
+  await test.tock.schedules.upsert(own);
+  await test.tock.schedules.move('own', at('13:00'), at('15:30'));
+  await tickAt('14:00');
+  await test.sql(
+    `update tock.job_definitions set broken_at = tock.now(), broken_reason = 'x' where name = 'own'`,
+  );
+  await tickAt('16:10');
+  await test.tock.schedules.upsert({ ...own, priority: 1 });
+  await tickAt('17:00');
+  expect(await rows('own')).toEqual(['13:00 edited', '14:00 succeeded', '17:00 succeeded']);
+});
+
 it('a schedule that is removed after an occurrence was moved past it has that on record', {
   tags: 'check',
 }, async () => {

@@ -1,6 +1,6 @@
 // Engine: a job is renamed, and has its old name as an alias: its runs, its definition, and both versions at once.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type AnyJob, defineJob, type JobOptions } from '../../src/index.js';
+import { type AnyJob, defineJob, type JobOptions, nextOccurrence } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
 
@@ -155,6 +155,17 @@ describe('the definition of a renamed job', () => {
     // What came due before follows the old definition, whose catch-up is the latest.
     expect(executed).toEqual(['old 12:01', 'new 12:04', 'new 12:05', 'new 12:06']);
     expect((await v2.tick()).registered.status).toBe('unchanged');
+  });
+
+  it('has its H by the old name for what is due before the rename', async () => {
+    const times = { schedule: { cron: 'H H * * *' } };
+    const due = nextOccurrence(times.schedule, new Date('2026-03-01T12:00:30Z'), 'old') ?? new Date(0);
+    await test.another({ jobs: [before(times), ...others] }).register();
+    await test.setClock(new Date(due.getTime() + 30_000).toISOString());
+    const v2 = test.another({ jobs: [after(times), ...others] });
+    await v2.tick();
+    expect((await v2.runs.list({})).map(run => run.scheduledFor)).toContainEqual(due);
+    expect((await v2.prove({ from: '2026-03-01T00:00:00Z' })).found).toEqual([]);
   });
 
   it('stays paused', { tags: 'check' }, async () => {

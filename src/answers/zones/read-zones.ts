@@ -1,10 +1,5 @@
 // Which time zone data the hosts have, and what those of this process would move. Only reads.
-import {
-  keepsLocalTime,
-  movedPlace,
-  offsetsNow,
-  ownOffsets,
-} from '../../engine/definitions/zones/settle-zones.js';
+import { keepsLocalTime, movedPlace, ownOffsets } from '../../engine/definitions/zones/settle-zones.js';
 import { workingSchedule } from '../../engine/materialize/locked-definition.js';
 import { differences, type OffsetTable, offsetIn } from '../../model/schedule/zone/offset-table.js';
 import { zoneDataVersion } from '../../model/schedule/zone/zone-data.js';
@@ -57,7 +52,7 @@ async function previewOf(
   now: number,
 ): Promise<ZonePreview | null> {
   // Data that lack the zone move nothing.
-  const own = offsetsNow(timezone, now) === null ? offsets : ownOffsets(timezone, now);
+  const own = ownOffsets(timezone, now) ?? offsets;
   const span = differences(offsets, own).find(({ to }) => to * 1000 > now);
   if (span === undefined) return null;
   const names: string[] = [];

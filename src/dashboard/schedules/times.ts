@@ -7,7 +7,7 @@ import { dayLabel } from '../../model/occurrences/grid.js';
 import { dayOfInstant, type LocalDay, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import { type Exception, nextRun } from '../../model/planning/exceptions.js';
-import { windowIn } from '../../model/planning/window.js';
+import { startIn, windowOf } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { jitterMs } from '../../model/schedule/jitter.js';
 import type { Zone } from '../../model/schedule/zone/zone.js';
@@ -70,8 +70,8 @@ export function startOf(
 ): number {
   const next = schedule?.next(at) ?? null;
   const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
-  const jittered = at + jitterMs(definition.name, definition.jitter_ms, gap);
-  const { active_window: window, timezone, outside_window: outside } = definition;
-  if (window === null || outside === 'skip' || schedule === null) return jittered;
-  return windowIn(window, timezone).opening(jittered);
+  const jitter = jitterMs(definition.name, definition.jitter_ms, gap);
+  const window = schedule === null ? null : windowOf(definition);
+  if (window !== null && definition.outside_window === 'skip' && !window.isOpen(at)) return at + jitter;
+  return startIn(window, at, jitter);
 }

@@ -2,7 +2,6 @@
 import type { IsOver } from '../../model/clock.js';
 import { readNow } from '../../store/connection/clock.js';
 import { lockEndedPauses, readEndedQueuePauses } from '../../store/definitions/freeze/ended-pauses.js';
-import { clearPause } from '../../store/definitions/write-definitions.js';
 import { lockQueue, resumeQueue } from '../../store/reads/queues.js';
 import { notifyQueued } from '../../store/runs/outbox.js';
 import type { Engine } from '../engine.js';
@@ -46,8 +45,7 @@ async function endPauses({ database, logger }: Engine, isOver: IsOver): Promise<
     const ended = await database.transaction(async session => {
       const rows = await lockEndedPauses(session, BATCH_SIZE);
       const skipped: (readonly [name: string, count: number])[] = [];
-      for (const row of rows.filter(each => each.is_vanished)) await clearPause(session, row.id);
-      for (const row of rows.filter(each => !each.is_vanished))
+      for (const row of rows)
         skipped.push([row.name, (await resumeLocked(session, row, row.paused_until_ms))?.count ?? 0]);
       return skipped;
     });

@@ -8,7 +8,7 @@ import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import { lockDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
-import { markPaused, markResumed } from '../../store/definitions/write-definitions.js';
+import { clearPause, markPaused, markResumed } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
@@ -97,6 +97,7 @@ export async function resumeDefinition(engine: Engine, name: string): Promise<Re
 
 /**
  * Resumes a paused definition whose row is locked; resolves to the occurrences that it records as skipped.
+ * One that has vanished has had none since.
  * @param at from when on, in epoch milliseconds; null: the database's now
  */
 export async function resumeLocked(
@@ -104,6 +105,10 @@ export async function resumeLocked(
   row: StoredDefinition,
   at: number | null = null,
 ): Promise<SkippedSpan | null> {
+  if (row.is_vanished) {
+    await clearPause(session, row.id);
+    return null;
+  }
   await learnZonesOf(session, [row]);
   const now = Math.max(at ?? (await readNow(session)), row.cursor_ms);
   const skipped = await recordSpan(session, row, now, 'paused');

@@ -7,7 +7,7 @@ import { formatDuration } from '../../model/duration.js';
 import { checkGivenPayloads } from '../../model/job/payload/given-payloads.js';
 import { circleError } from '../../model/planning/chain.js';
 import { type DescribedDefinition, isAlias, scheduleOfColumns } from '../../model/planning/definition.js';
-import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
+import { type DefinitionColumns, leftOf } from '../../model/planning/definition-columns.js';
 import { type Exception, nextDue } from '../../model/planning/exceptions.js';
 import { nameTakenError, takeNames, vanishingError, wouldLoseMost } from '../../model/planning/services.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
@@ -27,7 +27,6 @@ import {
 } from '../../store/definitions/registrations.js';
 import {
   hasDefinitionsInCode,
-  lockDefinition,
   lockDefinitionsOfCode,
   readHolders,
   type StoredDefinition,
@@ -36,6 +35,7 @@ import {
   handToService,
   markBroken,
   markVanished,
+  type RenamedDefinition,
   renameDefinition,
   upsertDefinitions,
   type WrittenDefinition,
@@ -48,7 +48,7 @@ import { recordSpan } from '../materialize/locked-definition.js';
 import { unknownCalendars, withCalendars } from './calendar-dates.js';
 import { linkChains, readCircle } from './chain-links.js';
 import { type RegisteredQueues, registerQueues, reportQueues } from './queues-in-code.js';
-import { exceptionsAtEdit, settleBeforeEdit } from './settle-before-edit.js';
+import { beginAgain, exceptionsAtEdit, recordGone, settleBeforeEdit } from './settle-before-edit.js';
 import { holdZones, settleZones } from './zones/settle-zones.js';
 
 /** What registering the definitions in code has changed. */
@@ -215,11 +215,10 @@ async function sync(
   // Calendars and zones are locked before any definition, as everywhere.
   const { dated } = await withCalendars(session, definitions);
   await holdZones(session, definitions);
-  for (const { columns } of definitions.filter(isAlias))
-    await renameDefinition(session, [service, ...from], { from: columns.name, to: columns.job });
   const names = definitions.map(nameOf);
   const existing = await lockDefinitionsOfCode(session, service, names);
   const byName = new Map(existing.map(row => [row.name, row]));
+  const renamed = takeRenamed(definitions, byName, [service, ...from]);
   const added = definitions.filter(each => !byName.has(nameOf(each)));
   const changed = definitions.filter(each => {
     const row = byName.get(nameOf(each));
@@ -241,19 +240,18 @@ async function sync(
       database: await readDatabaseName(session),
     });
 
-  const { rows: changedRows, now } = await settleBeforeEdit(
-    session,
-    engine,
-    changed.flatMap(each => byName.get(nameOf(each)) ?? []),
-  );
+  const before = changed.flatMap(each => byName.get(nameOf(each)) ?? []);
+  await beginAgain(session, before.filter(isRemoved));
+  // By their old names, from which the values of H are.
+  const { rows: changedRows, now } = await settleBeforeEdit(session, engine, before, since);
   const changedIds = changedRows.map(row => row.id);
-  for (const row of changedRows) byName.set(row.name, row);
-  for (const { name } of changedRows.filter(isPaused)) await recordPause(session, name, now);
-  const cursorOf = (row: StoredDefinition | undefined) => {
-    // A pause is on record up to now.
-    const from = row && isPaused(row) ? now : Math.min(since ?? now, now);
-    return Math.max(from, row?.cursor_ms ?? 0);
-  };
+  changed.forEach((each, index) => {
+    const row = changedRows[index];
+    if (row) byName.set(nameOf(each), row);
+  });
+  const cursorOf = (row: StoredDefinition | undefined) => Math.max(now, row?.cursor_ms ?? 0);
+  for (const row of changedRows.filter(isPaused)) await recordSpan(session, row, cursorOf(row), 'paused');
+  for (const each of renamed) await renameDefinition(session, each);
   const isWritten = new Set([...added, ...changed].map(nameOf));
   const taken = definitions.flatMap(({ columns: { name, queue } }) => {
     const row = byName.get(name);
@@ -270,7 +268,8 @@ async function sync(
     const exceptionsOf = await exceptionsAtEdit(session, edits, now);
     const rows = written.map(each => {
       const row = byName.get(nameOf(each));
-      return writtenRow(each, cursorOf(row), row && exceptionsOf(row));
+      if (row === undefined) return writtenRow(each, cursorOf(row));
+      return writtenRow(each, cursorOf(row), isRemoved(row) ? null : row, exceptionsOf(row));
     });
     await upsertDefinitions(session, 'code', rows, service);
     await linkChains(session, written);
@@ -282,15 +281,37 @@ async function sync(
     );
   }
   if (changedIds.length > 0) await supersedeRuns(session, changedIds);
+  for (const row of vanished) await recordGone(session, row, cursorOf(row));
   if (vanished.length > 0)
     await markVanished(
       session,
       vanished.map(row => row.id),
+      now,
     );
   return { added: added.map(nameOf), changed: changed.map(nameOf), vanished: vanished.map(row => row.name) };
 }
 
 const nameOf = ({ columns }: DescribedDefinition) => columns.name;
+
+/**
+ * A job's own definition goes on under the job's new name, unless there is one of that name. Only where one
+ * of these services has the old name.
+ * @param byName has it under the new name from then on
+ */
+function takeRenamed(
+  definitions: readonly DescribedDefinition[],
+  byName: Map<string, StoredDefinition>,
+  services: readonly string[],
+): RenamedDefinition[] {
+  return definitions.filter(isAlias).flatMap(({ columns: { name: from, job: to } }) => {
+    const row = byName.get(from);
+    if (row?.job !== from || row.origin !== 'code' || !services.includes(row.service) || byName.has(to))
+      return [];
+    byName.delete(from);
+    byName.set(to, row);
+    return { id: row.id, from, to };
+  });
+}
 
 /** Marks circles that code and schedules made at run time form together as broken; the rest goes on. */
 async function markCircles(
@@ -322,28 +343,30 @@ export async function markUndated(
 }
 
 const isPaused = (row: StoredDefinition) => row.is_paused && !row.is_vanished;
+const isRemoved = (row: StoredDefinition) => row.is_vanished && row.origin === 'runtime';
 
-/** Records what came due in a pause under the schedule to be edited; the rest follows at its end. */
-async function recordPause(session: Session, name: string, now: number): Promise<void> {
-  // As materializing has left it.
-  const row = await lockDefinition(session, name);
-  if (row) await recordSpan(session, row, now, 'paused');
-}
-
-/** @param cursor epoch milliseconds */
+/**
+ * @param cursor epoch milliseconds
+ * @param row as it was; null: there was none, or it was removed
+ */
 export function writtenRow(
   { columns, fingerprint }: DescribedDefinition,
   cursor: number,
+  row: StoredDefinition | null = null,
   exceptions: readonly Exception[] = [],
 ): WrittenDefinition {
   const schedule = scheduleOfColumns(columns);
+  const { remaining_count: stated } = columns;
+  const left = leftOf(stated, row);
   const next =
-    schedule === null || columns.remaining_count === 0 || calendarsLacking(columns.exclude).length > 0
+    schedule === null || left === 0 || calendarsLacking(columns.exclude).length > 0
       ? null
       : nextDue(compileSchedule(schedule, columns.name), exceptions, cursor);
   return {
     ...columns,
     fingerprint,
+    remaining_count: left,
+    remaining_stated: stated,
     cursor: new Date(cursor).toISOString(),
     next_at: next === null ? null : new Date(next).toISOString(),
   };

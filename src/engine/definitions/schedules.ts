@@ -28,8 +28,8 @@ import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { requireClient, withDefaults } from '../enqueue.js';
-import { readRecord, recordSpan, requireDefinition } from '../materialize/locked-definition.js';
-import { exceptionsAtEdit } from './settle-before-edit.js';
+import { readRecord, requireDefinition } from '../materialize/locked-definition.js';
+import { recordGone } from './settle-before-edit.js';
 import { definedInCode, type GuardedDefinition, requireVersion, writeSchedules } from './write-schedules.js';
 
 /** A schedule made at run time: when, by which policies, and with which payload a job is to run. */
@@ -212,10 +212,7 @@ export async function removeSchedule(
     requireVersion(name, row, ifVersion);
     const now = Math.max(await readNow(session), row.cursor_ms);
     // One that vanished has had no occurrences since.
-    if (!row.is_vanished) {
-      await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
-      await exceptionsAtEdit(session, [{ row, after: null }], now);
-    }
+    if (!row.is_vanished) await recordGone(session, row, now);
     await supersedeRuns(session, [row.id]);
     await markRemoved(session, row.id, now);
     const details = { version: row.version, job: row.job };

@@ -11,17 +11,12 @@ import { LATEST_MS, utcText } from '../../model/schedule/instant-text.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { readTimeless } from '../../store/definitions/chain-links.js';
-import { forgetComing } from '../../store/definitions/occurrences/exceptions.js';
 import {
   lockDefinitionsNamed,
   readUnknownNames,
   type StoredDefinition,
 } from '../../store/definitions/stored-definition.js';
-import {
-  clearPause,
-  insertDefinitions,
-  upsertDefinitions,
-} from '../../store/definitions/write-definitions.js';
+import { insertDefinitions, upsertDefinitions } from '../../store/definitions/write-definitions.js';
 import { type DefinitionRecord, readDefinitionRecords } from '../../store/reads/runs.js';
 import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import { audit } from '../audit.js';
@@ -30,7 +25,7 @@ import { recordSpan, scheduleOf, storedFingerprint } from '../materialize/locked
 import { unknownCalendars, withCalendars } from './calendar-dates.js';
 import { linkChains, readCircle } from './chain-links.js';
 import { writtenRow } from './register.js';
-import { exceptionsAtEdit, settleBeforeEdit } from './settle-before-edit.js';
+import { beginAgain, exceptionsAtEdit, settleBeforeEdit } from './settle-before-edit.js';
 import { holdZones } from './zones/settle-zones.js';
 
 /** A schedule to be written, and the version at which it must be. */
@@ -154,30 +149,27 @@ async function editChanged(
   if (asked.length === 0) return [];
   const before = await readNow(session);
   for (const { each, row } of asked) refusePast(each, row.is_vanished ? null : row, before);
-  const { rows: settled, now } = await settleBeforeEdit(
+  const rows = asked.map(({ row }) => row);
+  await beginAgain(
     session,
-    engine,
-    asked.map(({ row }) => row),
+    rows.filter(row => row.is_vanished),
   );
+  const { rows: settled, now } = await settleBeforeEdit(session, engine, rows);
   const edits = asked.map(({ each, row }, index) => ({ each, row: settled[index] ?? row }));
   const ids = edits.map(({ row }) => row.id);
   const cursorOf = (row: StoredDefinition) => Math.max(now, row.cursor_ms);
   for (const { row } of edits)
     if (row.is_paused && !row.is_vanished) await recordSpan(session, row, cursorOf(row), 'paused');
-  // A schedule that is made again begins without the old one's exceptions, as without its pause.
-  await forgetComing(
-    session,
-    edits.map(({ row }) => row).filter(row => row.is_vanished),
-  );
   const exceptionsOf = await exceptionsAtEdit(
     session,
     edits.map(({ each, row }) => ({ row, after: each.columns })),
     now,
   );
-  const rows = edits.map(({ each, row }) => writtenRow(each, cursorOf(row), exceptionsOf(row)));
-  await upsertDefinitions(session, 'runtime', rows);
+  const written = edits.map(({ each, row }) =>
+    writtenRow(each, cursorOf(row), row.is_vanished ? null : row, exceptionsOf(row)),
+  );
+  await upsertDefinitions(session, 'runtime', written);
   await supersedeRuns(session, ids);
-  for (const { row } of edits) if (row.is_vanished) await clearPause(session, row.id);
   return edits.map(({ each }) => each);
 }
 
@@ -190,11 +182,12 @@ function detailsOfEdit(
   const { job, cron, every_ms, at } = columns;
   const facts = { change: written?.change, version: written?.record.version, job };
   if (before !== null && written?.change !== 'made')
-    return { ...facts, changes: changesBetween(withNames(before), withNames(columns)) };
+    return { ...facts, changes: changesBetween(withNames(statedBy(before)), withNames(columns)) };
   const when = { cron: cron ?? undefined, every_ms: every_ms ?? undefined, at: at ?? undefined };
   return { ...facts, ...when };
 }
 
+const statedBy = (row: StoredDefinition) => ({ ...row, remaining_count: row.remaining_stated });
 /** Of calendars the names: their dates are in the audit of their own. */
 const withNames = (columns: DefinitionColumns) => ({ ...columns, exclude: withoutDates(columns.exclude) });
 

@@ -83,9 +83,7 @@ async function writeEdit(
   // A definition that was registered while the calendar was being made has no dates of it yet.
   const isHeld = found.every(row => calendarsLacking(row.exclude).every(lacking => lacking !== name));
   if (wouldBe.change === 'unchanged' && isHeld) return wouldBe;
-  const { now } = await settleBeforeEdit(session, engine, found);
-  // As materializing has left them.
-  const users = await lockDefinitionsOfCalendar(session, name);
+  const { rows: users, now } = await settleBeforeEdit(session, engine, found);
   await learnZonesOf(session, users);
   for (const row of users)
     if (row.is_paused) await recordSpan(session, row, Math.max(now, row.cursor_ms), 'paused');
@@ -97,7 +95,9 @@ async function writeEdit(
       .filter(({ row }) => row.origin === origin)
       .map(({ row, after: columns }) => {
         const fingerprint = row.fingerprint ?? storedFingerprint(row);
-        return writtenRow({ columns, fingerprint }, Math.max(now, row.cursor_ms), exceptionsOf(row));
+        const stated = { ...columns, remaining_count: row.remaining_stated };
+        const cursor = Math.max(now, row.cursor_ms);
+        return writtenRow({ columns: stated, fingerprint }, cursor, row, exceptionsOf(row));
       });
     if (rows.length > 0) await upsertDefinitions(session, origin, rows);
   }

@@ -84,7 +84,8 @@ export function expectedBy(
   if (starts.length === 0) return null;
   const first = Math.min(...starts);
   const opening = (at: number) => window?.opening(at) ?? at;
-  const end = endWithoutFrozen(opening(first), opening(first + jitterMs) + withinMs, frozen);
+  const latest = Math.min(opening(first + jitterMs), opening(first) + jitterMs);
+  const end = endWithoutFrozen(opening(first), latest + withinMs, frozen);
   return Number.isFinite(end) ? end : null;
 }
 

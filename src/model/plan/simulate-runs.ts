@@ -8,6 +8,7 @@
 // beginning again after the last. Nothing waits or runs at the beginning.
 import { decideChain } from '../planning/chain.js';
 import { planOverlap } from '../planning/plan-overlap.js';
+import { startIn } from '../planning/window.js';
 import type { RunStatus } from '../run/states.js';
 import { createHeap, type Heap } from './heap.js';
 import { createPlaces, type Place, type SharedLimits, type SimulatedRun, type SlotKey } from './slot-keys.js';
@@ -19,7 +20,6 @@ import {
   MAX_SIMULATED,
   type SimulatedDefinition,
   type SimulationWindow,
-  startIn,
 } from './walk.js';
 
 interface Event {

@@ -3,7 +3,7 @@ import { TockError } from '../errors.js';
 import type { Chain } from '../planning/chain.js';
 import type { DefinitionRecord } from '../planning/definition-columns.js';
 import { byStart, type Exception, movedIn, withoutExcepted } from '../planning/exceptions.js';
-import { type Window, windowIn } from '../planning/window.js';
+import { startIn, type Window, windowIn } from '../planning/window.js';
 import type { Limit } from '../run/limits.js';
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
@@ -77,10 +77,6 @@ export function checkWindow(from: Date, to: Date): void {
 
 export function hoursOf({ window = null, spec, timezone }: SimulatedDefinition): Window | null {
   return window === null ? null : windowIn(window, spec?.timezone ?? timezone ?? 'UTC');
-}
-
-export function startIn(hours: Window | null, at: number): number {
-  return hours === null ? at : hours.opening(at);
 }
 
 /**
@@ -196,7 +192,7 @@ export function arrivalsOf(
       if (starts >= begin) skipped.push(occurrence);
       return;
     }
-    const due = startIn(hours, starts + jitterMs(name, own, gap));
+    const due = startIn(hours, starts, jitterMs(name, own, gap));
     if (due < begin) return;
     at.push(occurrence);
     startsAt.push(starts);

@@ -3,7 +3,7 @@ import { calendarsLacking, withDates, withoutDates } from '../calendar/calendar-
 import { knownJob, type Registry } from '../job/registry.js';
 import { chainWords } from '../planning/chain.js';
 import { type DescribedDefinition, isAlias, scheduleOfColumns } from '../planning/definition.js';
-import { type DefinitionColumns, type Option, optionsOf } from '../planning/definition-columns.js';
+import { type DefinitionColumns, leftOf, type Option, optionsOf } from '../planning/definition-columns.js';
 import type { Exception } from '../planning/exceptions.js';
 import { scheduleWords } from '../planning/schedule-words.js';
 import { reasonNotSimulated } from '../planning/simulate.js';
@@ -19,6 +19,7 @@ export interface StoredDefinition extends DefinitionColumns {
   readonly origin: 'code' | 'runtime';
   readonly service: string;
   readonly fingerprint: string | null;
+  readonly remaining_stated: number | null;
   readonly paused_at: Date | null;
   readonly paused_until: Date | null;
   readonly broken_reason: string | null;
@@ -103,7 +104,11 @@ export function withCodeOf(facts: PlanFacts, registry: Registry): PlannedPair[] 
       pairs.push(unchanged(before));
       continue;
     }
-    const dated = { ...columns, exclude: withDates(columns.exclude, name => facts.calendars.get(name)) };
+    const dated = {
+      ...columns,
+      remaining_count: leftOf(columns.remaining_count, row ?? null),
+      exclude: withDates(columns.exclude, name => facts.calendars.get(name)),
+    };
     // An edit repairs what is broken, and keeps a pause.
     const state = row === undefined ? null : { ...row, broken_reason: null };
     const after = plannedOf(dated, state, registry, makeSample(row ?? columns));
@@ -148,7 +153,8 @@ const hasSchedule = (row: DefinitionColumns) => row.after !== null || scheduleOf
 
 function edited(row: StoredDefinition, { columns }: DescribedDefinition): Option[] {
   const stated = optionsOf({ ...columns, exclude: withoutDates(columns.exclude) });
-  const before = optionsOf({ ...row, exclude: withoutDates(row.exclude) });
+  const { remaining_stated: remaining_count } = row;
+  const before = optionsOf({ ...row, remaining_count, exclude: withoutDates(row.exclude) });
   const names = Object.keys(stated) as (keyof typeof stated)[];
   return names.filter(option => !isSame(stated[option], before[option]));
 }

@@ -47,20 +47,23 @@ export interface ReadAfter {
   readonly waitsFor: IntervalWait | null;
 }
 
+interface Stated {
+  readonly all?: unknown;
+  readonly any?: unknown;
+  readonly on?: ChainOn;
+  readonly within?: unknown;
+}
+
 const MAX_PARENTS = 100;
 const OPTIONS: ReadonlySet<string> = new Set(['all', 'any', 'on', 'within']);
 
 /** Checks `after` and normalizes it. @throws TockError TOCK_BAD_SCHEDULE */
 export function readAfter(after: After | undefined, name: string): ReadAfter {
   if (after === undefined) return { chain: null, waitsFor: null };
-  const stated = typeof after === 'string' || Array.isArray(after) ? { all: after } : (after as object);
-  const {
-    all,
-    any,
-    on = 'success',
-    within,
-  } = stated as { all?: unknown; any?: unknown; on?: ChainOn; within?: unknown };
-  if (typeof stated !== 'object' || stated === null || (all === undefined) === (any === undefined)) {
+  const stated = typeof after === 'string' || Array.isArray(after) ? { all: after } : after;
+  // What is no object has neither.
+  const { all, any, on = 'success', within }: Stated = Object(stated);
+  if ((all === undefined) === (any === undefined)) {
     throw badSchedule(
       `after is ${quote(after)}; write a definition's name, a list of names, or { all: […] } or { any: […], on: 'failure' }`,
     );

@@ -6,10 +6,10 @@ import {
   MAX_WAIT_MS,
   type SimulatedDefinition,
   type SimulationWindow,
-  startIn,
   walk,
 } from '../plan/walk.js';
 import { jitterMs } from '../schedule/jitter.js';
+import { startIn } from './window.js';
 
 /** A definition that starts runs in a span. */
 export interface ComingStarts {
@@ -37,7 +37,7 @@ export function comingStarts(
     let [starts, first, last] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     left -= walk(definition, window, own + (hours === null ? 0 : MAX_WAIT_MS), left, (at, gap) => {
       if (hours && outsideWindow === 'skip' && !hours.isOpen(at)) return;
-      const start = startIn(hours, at + jitterMs(name, own, gap));
+      const start = startIn(hours, at, jitterMs(name, own, gap));
       if (start < from || start >= to) return;
       starts++;
       first = Math.min(first, start);

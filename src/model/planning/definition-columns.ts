@@ -142,6 +142,17 @@ export function statedOf(row: DefinitionColumns): DefinitionColumns {
   return Object.fromEntries(COLUMNS.map(column => [column, row[column]])) as unknown as DefinitionColumns;
 }
 
+/**
+ * What is left of a stated `remaining`: stating the same number again goes on with what is left of it.
+ * @param row as it is stored; null: there is none, or it was removed
+ */
+export function leftOf(
+  stated: number | null,
+  row: { readonly remaining_count: number | null; readonly remaining_stated: number | null } | null,
+): number | null {
+  return row !== null && row.remaining_stated === stated ? row.remaining_count : stated;
+}
+
 /** What a record shows, as it is stored. */
 export function columnsOf(record: DefinitionRecord): ShownColumns {
   const columns = SHOWN_COLUMNS.map(column => [column, record[RECORD_NAMES[column]]]);

@@ -123,7 +123,7 @@ export function describeSchedule(
     const { businessDays: _, ...stated } = schedule;
     compileSchedule({ ...stated, ...datedExclude(schedule) }, passed.name);
   }
-  const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
+  const catchup = oneOf(CATCHUP_POLICIES, 'catchup', 'latest', schedule?.catchup);
   const columns: DefinitionColumns = {
     ...passed,
     cron: schedule?.cron ?? null,
@@ -140,14 +140,10 @@ export function describeSchedule(
     exclude: withoutDates(excludeOf(schedule ?? {}) ?? []),
     shift: schedule?.shift ?? null,
     active_window: schedule?.window === undefined ? null : checkWindow(schedule.window),
-    outside_window: oneOf(OUTSIDE_WINDOW, schedule?.outsideWindow ?? 'defer', 'outsideWindow'),
+    outside_window: oneOf(OUTSIDE_WINDOW, 'outsideWindow', 'defer', schedule?.outsideWindow),
     // The parent's overlap policy already spaces its runs, and a chain must not skip one of them. Nor must
     // what waits for others skip an occurrence because the one before still waits.
-    overlap: oneOf(
-      OVERLAP_POLICIES,
-      schedule?.overlap ?? (after || waitsFor ? 'buffer_all' : 'skip'),
-      'overlap',
-    ),
+    overlap: oneOf(OVERLAP_POLICIES, 'overlap', after || waitsFor ? 'buffer_all' : 'skip', schedule?.overlap),
     catchup,
     catchup_window_ms:
       duration(schedule?.catchupWindow, 'catchupWindow') ?? (catchup === 'all' ? DAY_MS : null),
@@ -292,7 +288,7 @@ function requireInterval(schedule: Omit<JobSchedule, 'payload'>, waitsFor: Inter
     throw beside('and jitter; it starts once the others have ended: leave jitter out');
 }
 
-function oneOf<T extends string>(allowed: readonly T[], value: T, what: string): T {
+function oneOf<T extends string>(allowed: readonly T[], what: string, byDefault: T, value = byDefault): T {
   if (allowed.includes(value)) return value;
   throw new TockError('TOCK_BAD_SCHEDULE', `${what} ${quote(value)} is none of ${allowed.join(', ')}`);
 }

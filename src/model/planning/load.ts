@@ -5,13 +5,13 @@ import {
   MAX_WAIT_MS,
   type SimulatedDefinition,
   type SimulationWindow,
-  startIn,
   walk,
 } from '../plan/walk.js';
 import { jitterMs } from '../schedule/jitter.js';
 import { findZone } from '../schedule/zone/zone.js';
 import { counterOf, type HourCount, MINUTE_MS, type Peak } from './minute-counter.js';
 import type { BusyMinute } from './simulate.js';
+import { startIn } from './window.js';
 
 export interface LoadCurve {
   /** Each local hour; the first and last may be partial. */
@@ -54,8 +54,8 @@ export function* loadSteps(
     const reach = Math.max(ownMs, window.jitterMs) + (hours === null ? 0 : MAX_WAIT_MS);
     left -= walk(definition, window, reach, Math.max(left, 0), (at, gap) => {
       if (hours && outsideWindow === 'skip' && !hours.isOpen(at)) return;
-      own.add(startIn(hours, at + jitterMs(name, ownMs, gap)));
-      all.add(startIn(hours, at + jitterMs(name, window.jitterMs, gap)));
+      own.add(startIn(hours, at, jitterMs(name, ownMs, gap)));
+      all.add(startIn(hours, at, jitterMs(name, window.jitterMs, gap)));
     });
     yield;
   }
@@ -92,7 +92,7 @@ function countIn(definition: SimulatedDefinition, minute: Date): number {
   let count = 0;
   walk({ ...definition, remaining: null }, window, reach, MAX_LOAD_OCCURRENCES, (at, gap) => {
     if (hours !== null && outsideWindow === 'skip' && !hours.isOpen(at)) return;
-    const start = startIn(hours, at + jitterMs(name, own, gap));
+    const start = startIn(hours, at, jitterMs(name, own, gap));
     if (start >= minute.getTime() && start < end) count++;
   });
   return count;

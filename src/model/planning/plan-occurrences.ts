@@ -6,7 +6,7 @@ import { jitterMs } from '../schedule/jitter.js';
 import type { DefinitionColumns } from './definition-columns.js';
 import { byStart, type Exception, movedIn, nextDue, skippedIn, withoutExcepted } from './exceptions.js';
 import { type OverlapPlan, planOverlap } from './plan-overlap.js';
-import { type Window, windowOf } from './window.js';
+import { startIn, type Window, windowOf } from './window.js';
 
 /** A younger occurrence was not missed: cron's minute, and one more for a slow start. */
 const ON_TIME_MS = 120_000;
@@ -251,8 +251,7 @@ function plannedRun(
   const next = schedule.next(at);
   const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
   // An operator has moved it to exactly this time.
-  const jittered = startsAt === at ? at + jitterMs(name, jitter_ms, gap) : startsAt;
-  const runAt = window?.opening(jittered) ?? jittered;
+  const runAt = startIn(window, startsAt, startsAt === at ? jitterMs(name, jitter_ms, gap) : 0);
   return {
     scheduledFor: at,
     runAt,

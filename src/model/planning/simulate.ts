@@ -9,13 +9,13 @@ import {
   MAX_WAIT_MS,
   type SimulatedDefinition,
   type SimulationWindow,
-  startIn,
   walk,
 } from '../plan/walk.js';
 import { jitterMs } from '../schedule/jitter.js';
 import { findZone } from '../schedule/zone/zone.js';
 import { type Chain, chainWords } from './chain.js';
 import { counterOf, MINUTE_MS, type Peak } from './minute-counter.js';
+import { startIn } from './window.js';
 
 export type { Peak } from './minute-counter.js';
 
@@ -84,12 +84,12 @@ export function simulate(
         if (isInside(at)) skipped++;
         return;
       }
-      const jittered = at + jitterMs(name, own, gap);
-      const start = startIn(hours, jittered);
-      if (start !== jittered && isInside(start)) deferred++;
+      const jitter = jitterMs(name, own, gap);
+      const start = startIn(hours, at, jitter);
+      if (start > at + jitter && isInside(start)) deferred++;
       counts.plain.add(startIn(hours, at));
       counts.own.add(start);
-      counts.all.add(startIn(hours, at + jitterMs(name, JITTER_FOR_ALL_MS, gap)));
+      counts.all.add(startIn(hours, at, jitterMs(name, JITTER_FOR_ALL_MS, gap)));
     });
   }
   const simulated = simulateRuns(definitions, window, limits);

@@ -52,6 +52,7 @@ export function windowIn(text: string, timezone: string): Window {
   const [from = '', to = ''] = checkWindow(text).split('-');
   const [first, last] = [timeOfDay(from), timeOfDay(to)];
   const zone = findZone(timezone);
+  const changeAfter = (at: number) => zone.segmentAt(Math.floor(at / 1000)).end * 1000;
   let openings: CompiledSchedule | null = null;
   const isOpen = (at: number) => {
     const second = Math.floor(at / 1000);
@@ -62,13 +63,23 @@ export function windowIn(text: string, timezone: string): Window {
     isOpen,
     opening(at) {
       if (isOpen(at)) return at;
-      openings ??= compileSchedule({ cron: `${from.slice(3)} ${from.slice(0, 2)} * * *`, timezone });
-      // A short window that falls into a gap of the clocks does not open on that day.
-      let opens = openings.next(at);
-      while (opens !== null && !isOpen(opens)) opens = openings.next(opens);
-      return opens ?? at;
+      const cron = `${from.slice(3)} ${from.slice(0, 2)} * * *`;
+      openings ??= compileSchedule({ cron, timezone, dst: 'literal' });
+      const opens = openings.next(at) ?? at;
+      // A change of the clocks may lead into the window.
+      let change = changeAfter(at);
+      while (change < opens && !isOpen(change)) change = changeAfter(change);
+      return Math.min(change, opens);
     },
   };
+}
+
+/**
+ * When what comes at `at` starts: after its jitter where the window is open then, else as soon as the window
+ * is open. So jitter never defers a run that could have started. Null: there is no window.
+ */
+export function startIn(window: Window | null, at: number, jitter = 0): number {
+  return window === null || window.isOpen(at + jitter) ? at + jitter : window.opening(at);
 }
 
 function timeOfDay(text: string): number {

@@ -15,6 +15,8 @@ export interface StoredDefinition extends DefinitionColumns, MayBeExcepted {
   readonly service: string;
   readonly version: number;
   readonly fingerprint: string | null;
+  /** What `remaining_count` began with. */
+  readonly remaining_stated: number | null;
   /** Epoch milliseconds. */
   readonly cursor_ms: number;
   readonly is_vanished: boolean;
@@ -31,7 +33,7 @@ export const IS_EXCEPTED = sql<boolean>`${sql.raw(isExcepted('d'))}`.as('is_exce
 
 const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
-  .select(['d.id', 'd.origin', 'd.service', 'd.version', 'd.fingerprint'])
+  .select(['d.id', 'd.origin', 'd.service', 'd.version', 'd.fingerprint', 'd.remaining_stated'])
   .select(DECLARED)
   .select(eb => [
     epochMs(eb.ref('d.cursor')).as('cursor_ms'),

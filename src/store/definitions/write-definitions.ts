@@ -11,13 +11,15 @@ import { wakeIfDueSoon } from './wake-if-due-soon.js';
 /** A row to be written. */
 export interface WrittenDefinition extends DefinitionColumns {
   readonly fingerprint: string;
+  /** What `remaining_count` began with. */
+  readonly remaining_stated: number | null;
   /** ISO text. */
   readonly cursor: string;
   /** The next occurrence after the cursor, as ISO text; null: none. */
   readonly next_at: string | null;
 }
 
-const WRITTEN_COLUMNS = [...COLUMNS, 'fingerprint', 'cursor', 'next_at'] as const;
+const WRITTEN_COLUMNS = [...COLUMNS, 'fingerprint', 'remaining_stated', 'cursor', 'next_at'] as const;
 
 const insertRows = (rows: readonly WrittenDefinition[], origin: Origin, service = '') =>
   db
@@ -111,36 +113,27 @@ const renamedIn = (column: string) => `jsonb_set(${column}, '{definitions}', (
     select jsonb_agg(case when p.name = to_jsonb(:from::text) then to_jsonb(:to::text) else p.name end order by p.place)
     from jsonb_array_elements(${column} -> 'definitions') with ordinality as p(name, place)))`;
 
+/** A job's own definition, and the job's new name. */
+export interface RenamedDefinition {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+}
+
 // What was made at run time and runs after it goes on to do so.
-const RENAME = statement<
-  { readonly services: readonly string[]; readonly from: string; readonly to: string },
-  { readonly id: string }
->(
+const RENAME = statement<RenamedDefinition, unknown>(
   'rename-definition',
   `
 with renamed as (
-  update tock.job_definitions d set name = :to, job = :to
-  where d.name = :from and d.job = :from and d.origin = 'code' and d.service = any(:services::text[])
-    and not exists (select from tock.job_definitions o where o.name = :to)
-  returning d.id
-), followers as (
-  update tock.job_definitions f set after = ${renamedIn('f.after')}, waits_for = ${renamedIn('f.waits_for')}
-  where f.origin = 'runtime' and (f.after -> 'definitions' ? :from::text or f.waits_for -> 'definitions' ? :from::text)
-    and exists (select from renamed)
+  update tock.job_definitions d set name = :to, job = :to where d.id = :id::bigint
 )
-select id from renamed`,
+update tock.job_definitions f set after = ${renamedIn('f.after')}, waits_for = ${renamedIn('f.waits_for')}
+where f.origin = 'runtime' and (f.after -> 'definitions' ? :from::text or f.waits_for -> 'definitions' ? :from::text)`,
 );
 
-/**
- * Gives a job's own definition the job's new name, unless there is one of that name. It keeps its id, and so
- * its cursor, its pause and its runs. Only where one of these services has the old name.
- */
-export async function renameDefinition(
-  session: Session,
-  services: readonly string[],
-  { from, to }: { readonly from: string; readonly to: string },
-): Promise<void> {
-  await RENAME.run(session, { services, from, to });
+/** It keeps its id, and so its cursor, its pause and its runs. */
+export async function renameDefinition(session: Session, renamed: RenamedDefinition): Promise<void> {
+  await RENAME.run(session, renamed);
 }
 
 const HAND_OVER = statement<
@@ -165,10 +158,10 @@ export async function handToService(
   await HAND_OVER.run(session, { service, ids, queues: definitions.map(({ queue }) => queue) });
 }
 
-/** Marks definitions that code no longer has. */
-export async function markVanished(session: Session, ids: readonly string[]): Promise<void> {
+/** Marks definitions that code no longer has, with their cursors at an instant at least, in epoch ms. */
+export async function markVanished(session: Session, ids: readonly string[], cursor: number): Promise<void> {
   const query = update
-    .set({ vanished_at: now, updated_at: now })
+    .set({ vanished_at: now, updated_at: now, cursor: laterCursor(cursor) })
     .where(eb => isAnyOf(eb.ref('d.id'), ids, 'bigint'));
   await runQuery(session, query);
 }

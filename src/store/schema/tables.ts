@@ -94,6 +94,7 @@ export interface JobDefinitions {
   start_deadline_ms: Bigint | null;
   jitter_ms: Defaulted<Bigint>;
   remaining_count: number | null;
+  remaining_stated: number | null;
   pause_on_failure_count: number | null;
   expect_within_ms: Bigint | null;
   max_duration_ms: Bigint | null;

@@ -35,4 +35,7 @@ it('adds jitter and windows: what they move out is not counted, what they move i
   ]);
   const jittered = { name: 'late', spec: { cron: '0 * * * *' }, jitterMs: 3_600_000 };
   expect(comingStarts([jittered], HOUR)[0]?.starts).toBe(1);
+  // Jitter leads out of the window, and so there is none.
+  const last = { ...jittered, spec: { cron: '30 10 * * *' }, window: '10:00-10:31' };
+  expect(comingStarts([last, { ...last, outsideWindow: 'skip' }], HOUR)).toHaveLength(2);
 });

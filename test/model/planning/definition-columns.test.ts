@@ -38,4 +38,14 @@ describe('the columns of a definition', () => {
     expect(fingerprintOf({ ...columns, calendar: 'x' })).not.toBe(fingerprintOf(columns));
     expect(fingerprintOf({ payload: { a: null } })).not.toBe(fingerprintOf({ payload: {} }));
   });
+
+  it.each([...SCHEDULE_OPTIONS].filter(option => option !== 'payload'))(
+    'are never null for %s: it is refused',
+    option => {
+      const schedule = { ...(option === 'cron' ? {} : { cron: '0 9 * * *' }), [option]: null };
+      expect(() => defineJob({ name: 'x', schedule: schedule as never, run: () => null })).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/^TOCK_BAD_/) }),
+      );
+    },
+  );
 });

@@ -16,6 +16,7 @@ import { movedInstant } from '../../../model/schedule/zone/moved-instant.js';
 import { differences, type OffsetTable, offsetTableOf } from '../../../model/schedule/zone/offset-table.js';
 import { findZone } from '../../../model/schedule/zone/zone.js';
 import { learnZone, ownZoneYear, zoneDataVersion, zoneYear } from '../../../model/schedule/zone/zone-data.js';
+import { isZone } from '../../../model/schedule/zone/zone-names.js';
 import { readNow } from '../../../store/connection/clock.js';
 import type { Session } from '../../../store/connection/database.js';
 import { readExceptions, replaceExceptions } from '../../../store/definitions/occurrences/exceptions.js';
@@ -56,15 +57,21 @@ export async function holdZones(
   if (missing.length === 0) return;
   const now = await readNow(session);
   const zoneData = zoneDataVersion();
-  const rows = missing.map(timezone => ({ timezone, zoneData, offsets: ownOffsets(timezone, now) }));
+  const rows = missing.flatMap(timezone => {
+    const offsets = ownOffsets(timezone, now);
+    return offsets === null ? [] : { timezone, zoneData, offsets };
+  });
   await insertZones(session, rows);
   // Another transaction may have been inserting the same.
   learnRows(await shareZones(session, missing));
 }
 
-/** The offsets of a zone by this process's own data, from the year before `now`. Epoch milliseconds. */
-export function ownOffsets(timezone: string, now: number): OffsetTable {
-  return offsetTableOf(year => ownZoneYear(timezone, year), now);
+/**
+ * The offsets of a zone by this process's own data, from the year before `now`, in epoch milliseconds; null:
+ * they lack the zone.
+ */
+export function ownOffsets(timezone: string, now: number): OffsetTable | null {
+  return isZone(timezone) ? offsetTableOf(year => ownZoneYear(timezone, year), now) : null;
 }
 
 /**
@@ -83,8 +90,7 @@ async function renew(engine: Engine, timezone: string, zoneData: string): Promis
   const change = await engine.database.transaction(async session => {
     const row = await lockZone(session, timezone, zoneData);
     if (row === null) return null;
-    const isLacking = offsetsNow(timezone, row.now) === null;
-    const offsets = isLacking ? row.offsets : ownOffsets(timezone, row.now);
+    const offsets = ownOffsets(timezone, row.now) ?? row.offsets;
     const isSame = differences(row.offsets, offsets).length === 0;
     learnZone(timezone, zoneData, offsets);
     const moved = isSame ? [] : await moveDefinitions(session, timezone, row.offsets);
@@ -100,7 +106,7 @@ async function renew(engine: Engine, timezone: string, zoneData: string): Promis
   );
 }
 
-/** The offsets by which this process computes; null: its data lack the zone. */
+/** The offsets by which this process computes; null: it does not know the zone. */
 export function offsetsNow(timezone: string, now: number): OffsetTable | null {
   try {
     findZone(timezone);

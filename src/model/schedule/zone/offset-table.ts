@@ -49,6 +49,11 @@ export function yearIn(table: OffsetTable, year: number): YearTable | null {
   return { first, at: changes.map(([at]) => at), offsets: changes.map(([, offset]) => offset) };
 }
 
+/** A year that is none of the table's, by the offset at its beginning, or at its end. */
+export function yearBeyond({ from, first, changes }: OffsetTable, year: number): YearTable {
+  return { first: year < from ? first : (changes.at(-1)?.[1] ?? first), at: [], offsets: [] };
+}
+
 /** The spans in which two tables differ, within the years of both. */
 export function differences(one: OffsetTable, other: OffsetTable): { from: number; to: number }[] {
   const end = yearStart(Math.min(one.to, other.to));

@@ -1,7 +1,8 @@
 // Where the offsets of zones come from: those by which the database's stored times were computed, once they
 // are known of a zone; else Node's own data. A test, or a script, replays other data.
 import { intlYear } from './intl-offsets.js';
-import { type OffsetTable, type YearTable, yearIn } from './offset-table.js';
+import { type OffsetTable, type YearTable, yearBeyond, yearIn } from './offset-table.js';
+import { isZone } from './zone-names.js';
 
 /** The time zone data of one release. */
 export interface ZoneData {
@@ -57,11 +58,15 @@ export function noteLearned(text: string): void {
   learned = text;
 }
 
+/** Whether offsets of a zone were learned: this process's own data may lack it. */
+export const hasLearned = (name: string): boolean => held.has(name);
+
 /** The changes of a zone in a UTC year: by what the database holds, where that is known. */
 export function zoneYear(name: string, year: number): YearTable {
-  const known = held.get(name);
-  return (known && yearIn(known.table, year)) ?? own.yearOf(name, year);
+  const known = held.get(name)?.table;
+  if (known === undefined) return own.yearOf(name, year);
+  return yearIn(known, year) ?? (isZone(name) ? own.yearOf(name, year) : yearBeyond(known, year));
 }
 
-/** The same by this process's own data. */
+/** The same by this process's own data, which have the zone. */
 export const ownZoneYear = (name: string, year: number): YearTable => own.yearOf(name, year);

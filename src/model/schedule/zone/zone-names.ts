@@ -59,7 +59,8 @@ export function namesRegion(text: string): boolean {
   return place.length === 0 ? SHORT.has(region) : REGIONS.has(region);
 }
 
-function isZone(name: string): boolean {
+/** Whether this process's data, and PostgreSQL, have a zone. */
+export function isZone(name: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name) || name.length > MAX_LENGTH) return false;
   if (!namesRegion(name)) return false;
   if (!name.includes('/')) return true;

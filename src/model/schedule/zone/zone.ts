@@ -2,7 +2,7 @@
 import { createLru, type Lru } from '../lru.js';
 import { PROBE } from './intl-offsets.js';
 import { type YearTable, yearAt, yearStart } from './offset-table.js';
-import { zoneDataCount, zoneYear } from './zone-data.js';
+import { hasLearned, zoneDataCount, zoneYear } from './zone-data.js';
 import { checkZoneName } from './zone-names.js';
 
 /** A span [start, end) with one offset. Epoch seconds; offsets are in seconds east of UTC. */
@@ -26,12 +26,12 @@ const zones = createLru<Zone>(CACHED_ZONES);
 
 /**
  * Cached by name; memory is bounded: 600 zones of 64 years.
- * @throws TockError TOCK_BAD_SCHEDULE if there is no such zone
+ * @throws TockError TOCK_BAD_SCHEDULE if neither this process nor, as far as is known, the database has it
  */
 export function findZone(name: unknown): Zone {
   const known = typeof name === 'string' ? zones.get(name) : undefined;
   if (known) return known;
-  checkZoneName(name);
+  if (typeof name !== 'string' || !hasLearned(name)) checkZoneName(name);
   const zone = /^(?:etc\/)?utc$/i.test(name) ? utc(name) : createZone(name);
   zones.set(name, zone);
   return zone;

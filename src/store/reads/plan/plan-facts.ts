@@ -15,7 +15,7 @@ import { WHY_DEFINITIONS } from '../why/why.js';
 export async function readPlannedDefinitions(session: Session, limit: number): Promise<StoredDefinition[]> {
   const rows = await runQuery(
     session,
-    WHY_DEFINITIONS.select('d.fingerprint').orderBy('d.name').limit(limit),
+    WHY_DEFINITIONS.select(['d.fingerprint', 'd.remaining_stated']).orderBy('d.name').limit(limit),
   );
   const exceptionsOf = await readExceptions(session, rows, { isAll: true });
   return rows.map(row => ({ ...row, exceptions: exceptionsOf(row) }));
