@@ -631,7 +631,8 @@ create table tock.fair_scopes (
   constraint fair_scopes_of_check check ((queue = '') <> (job = '')),
   constraint fair_scopes_limit_check check (slot_limit between 1 and 10000 and (slot_limit = 1 or not is_strict)),
   constraint fair_scopes_rate_check check ((rate_count is null) = (rate_period_ms is null) and (rate_count is null) = (rate_burst is null)
-    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000)
+    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000
+    and rate_burst * rate_period_ms <= rate_count * 1000000000000)
 );
 
 comment on table tock.fair_scopes is 'Queues, and jobs, whose runs share the workers by a key in their payload.';
@@ -650,7 +651,8 @@ create table tock.key_settings (
   constraint key_settings_weight_check check (weight between 0.001 and 1000),
   constraint key_settings_limit_check check (slot_limit between 1 and 10000),
   constraint key_settings_rate_check check ((rate_count is null) = (rate_period_ms is null) and (rate_count is null) = (rate_burst is null)
-    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000)
+    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000
+    and rate_burst * rate_period_ms <= rate_count * 1000000000000)
 );
 
 comment on table tock.key_settings is 'What an operator has set for single keys, in place of what their jobs and queues say.';
