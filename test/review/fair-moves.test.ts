@@ -14,8 +14,22 @@ const run = (_ctx: unknown, { account, n }: { account: string; n: number }) => {
 const retry = { maxAttempts: 3, backoff: 'fixed', base: '10m', jitter: 0 } as const;
 const strict = { limit: 1, key: (p: { account: string }) => p.account, order: 'strict' } as const;
 const apply = defineJob({ name: 'apply', payload, retry, concurrency: strict, run });
-const applyElsewhere = defineJob({ name: 'apply', queue: 'ledger', payload, retry, concurrency: strict, run });
-const renamed = defineJob({ name: 'apply-change', aliases: ['apply'], payload, retry, concurrency: strict, run });
+const applyElsewhere = defineJob({
+  name: 'apply',
+  queue: 'ledger',
+  payload,
+  retry,
+  concurrency: strict,
+  run,
+});
+const renamed = defineJob({
+  name: 'apply-change',
+  aliases: ['apply'],
+  payload,
+  retry,
+  concurrency: strict,
+  run,
+});
 const other = defineJob({ name: 'other', run: () => undefined });
 const { test } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([apply, other]));
 beforeEach(async () => {

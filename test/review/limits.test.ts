@@ -24,7 +24,9 @@ describe('a limit that a deploy has lowered from 5 to 2', () => {
     const { admitted } = await admitRuns(database, ids, { workerId, leaseMs: 3_600_000 });
     expect(admitted).toHaveLength(5);
     // Four of them have ended.
-    const [fifth] = await test.sql<{ run_id: string }>('select run_id::text from tock.job_slots where slot = 5');
+    const [fifth] = await test.sql<{ run_id: string }>(
+      'select run_id::text from tock.job_slots where slot = 5',
+    );
     await test.sql('delete from tock.job_runs_live where id <> $1', [fifth?.run_id]);
     await test.sql('delete from tock.job_slots where slot < 5');
     const newer = test.another({ jobs: [narrow] });
