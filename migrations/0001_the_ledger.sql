@@ -444,7 +444,7 @@ comment on column tock.job_runs.interval_start is 'The occurrence before it: the
 comment on column tock.job_runs.start_by is 'Claimed later than this, the run is skipped (deadline).';
 comment on column tock.job_runs.live_key is 'A key that is unique only among live runs.';
 comment on column tock.job_runs.slot_keys is 'Concurrency keys. The run needs a slot under each of them.';
-comment on column tock.job_runs.slot_limits is 'How many slots there are under each of slot_keys.';
+comment on column tock.job_runs.slot_limits is 'How many slots there were under each of slot_keys when it was enqueued: of a job, job_limits says how many there are.';
 comment on column tock.job_runs.blocked_on is 'The concurrency key without a free slot, or code:<job> where a worker did not know the job. Claims pass the run over until there is a slot, or a worker that knows the job takes it.';
 comment on column tock.job_runs.unblocked_on is 'The concurrency key under which it was unblocked last. As long as it waits, no other is unblocked in its place.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
@@ -640,6 +640,15 @@ comment on column tock.fair_scopes.path is 'Where the key is in the payload. A r
 comment on column tock.fair_scopes.slot_limit is 'The most runs of each key at once.';
 comment on column tock.fair_scopes.rate_burst is 'How many starts a key may save up.';
 comment on column tock.fair_scopes.is_strict is 'A run of a key starts once the run before it has ended, over all its attempts.';
+
+create table tock.job_limits (
+  job        text collate "C" primary key,
+  slot_limit integer,
+  constraint job_limits_limit_check check (slot_limit between 1 and 10000)
+);
+
+comment on table tock.job_limits is 'How many runs of each job may be at work at once, as the code in force says: also those that were enqueued under another limit.';
+comment on column tock.job_limits.slot_limit is 'Null: the job has no limit any more.';
 
 create table tock.key_settings (
   key            text collate "C" primary key,

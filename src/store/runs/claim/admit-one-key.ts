@@ -15,6 +15,7 @@
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { mayStart } from '../../definitions/freeze/frozen.js';
+import { limitUnder } from '../../definitions/job-limits.js';
 import { FAIR } from '../fair/arrive.js';
 import {
   type ClaimedRow,
@@ -60,7 +61,7 @@ const ADMIT = statement<Required<Wanted>, Row>(
   'admit-one-key',
   `
 with candidates as materialized (
-  select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
+  select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, ${limitUnder('r.slot_keys[1]', 'r.slot_limits[1]')} as slot_limit,
     coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and r.slot_keys[1] not like '${FAIR}%'
       and r.queue not in (select q.name from tock.job_queues q where ${isQueueLimited('q')}), false) as is_simple
   from tock.job_runs_live r

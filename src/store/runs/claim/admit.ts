@@ -18,6 +18,7 @@
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { limitUnder } from '../../definitions/job-limits.js';
 import { FAIR, fairKeysArrive, isFair } from '../fair/arrive.js';
 import { joinFairLimits, readFairTokens, spendFairTokens, waitsForTurn } from '../fair/turn.js';
 import { type AdmittedUnderOneKey, admitUnderOneKey, dueAt, mayBeAdmitted } from './admit-one-key.js';
@@ -61,7 +62,8 @@ const LOCK_CANDIDATES = statement<
 >(
   'admit-candidates',
   `
-select r.id, r.queue, r.priority, ${dueAt('r')} as due_at, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
+select r.id, r.queue, r.priority, ${dueAt('r')} as due_at, r.slot_keys,
+  array(select ${limitUnder('u.key', 'u.most')} from unnest(r.slot_keys, r.slot_limits) with ordinality u(key, most, place) order by u.place) as slot_limits, q.concurrency as queue_concurrency,
   q.rate_count is not null as has_rate,
   case when ${turnKey('r')} = any(r.slot_keys) and ${isPreceded('r')} and not ${keepsSlot('r', turnKey('r'))}
     then ${turnKey('r')} end as turn_key, ${waitsForTurn('r')} as waits_for_turn, f.slot_limit as fair_limit, f.step as fair_step, f.burst as fair_burst
