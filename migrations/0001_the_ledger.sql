@@ -446,7 +446,7 @@ comment on column tock.job_runs.interval_start is 'The occurrence before it: the
 comment on column tock.job_runs.start_by is 'Claimed later than this, the run is skipped (deadline).';
 comment on column tock.job_runs.live_key is 'A key that is unique only among live runs.';
 comment on column tock.job_runs.slot_keys is 'Concurrency keys. The run needs a slot under each of them.';
-comment on column tock.job_runs.slot_limits is 'How many slots there are under each of slot_keys.';
+comment on column tock.job_runs.slot_limits is 'How many slots there were under each of slot_keys when it was enqueued: of a job, job_limits says how many there are.';
 comment on column tock.job_runs.blocked_on is 'The concurrency key without a free slot, or code:<job> where a worker did not know the job. Claims pass the run over until there is a slot, or a worker that knows the job takes it.';
 comment on column tock.job_runs.unblocked_on is 'The concurrency key under which it was unblocked last. As long as it waits, no other is unblocked in its place.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
@@ -633,7 +633,8 @@ create table tock.fair_scopes (
   constraint fair_scopes_of_check check ((queue = '') <> (job = '')),
   constraint fair_scopes_limit_check check (slot_limit between 1 and 10000 and (slot_limit = 1 or not is_strict)),
   constraint fair_scopes_rate_check check ((rate_count is null) = (rate_period_ms is null) and (rate_count is null) = (rate_burst is null)
-    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000)
+    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000
+    and rate_burst * rate_period_ms <= rate_count * 1000000000000)
 );
 
 comment on table tock.fair_scopes is 'Queues, and jobs, whose runs share the workers by a key in their payload.';
@@ -641,6 +642,15 @@ comment on column tock.fair_scopes.path is 'Where the key is in the payload. A r
 comment on column tock.fair_scopes.slot_limit is 'The most runs of each key at once.';
 comment on column tock.fair_scopes.rate_burst is 'How many starts a key may save up.';
 comment on column tock.fair_scopes.is_strict is 'A run of a key starts once the run before it has ended, over all its attempts.';
+
+create table tock.job_limits (
+  job        text collate "C" primary key,
+  slot_limit integer,
+  constraint job_limits_limit_check check (slot_limit between 1 and 10000)
+);
+
+comment on table tock.job_limits is 'How many runs of each job may be at work at once, as the code in force says: also those that were enqueued under another limit.';
+comment on column tock.job_limits.slot_limit is 'Null: the job has no limit any more.';
 
 create table tock.key_settings (
   key            text collate "C" primary key,
@@ -652,7 +662,8 @@ create table tock.key_settings (
   constraint key_settings_weight_check check (weight between 0.001 and 1000),
   constraint key_settings_limit_check check (slot_limit between 1 and 10000),
   constraint key_settings_rate_check check ((rate_count is null) = (rate_period_ms is null) and (rate_count is null) = (rate_burst is null)
-    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000)
+    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000
+    and rate_burst * rate_period_ms <= rate_count * 1000000000000)
 );
 
 comment on table tock.key_settings is 'What an operator has set for single keys, in place of what their jobs and queues say.';

@@ -3,10 +3,14 @@
 //
 // An app's own constraint or trigger may reject every row. That is no reason to end them all: unless the
 // statement succeeds for some run, only those are set aside whose rows hold values out of bounds.
+
+import type { Session } from '../store/connection/database.js';
 import { sqlState } from '../store/connection/errors.js';
 import { pauseQueue } from '../store/reads/queues.js';
 import { type Admitted, admitRuns, type Lease } from '../store/runs/claim/admit.js';
 import { type Claim, type ClaimOptions, claimFreeRun, readClaimable } from '../store/runs/claim/claim.js';
+import { readWaitingRuns } from '../store/runs/claim/waiting/claim-waiting.js';
+import { giveTurn, readFirstRuns } from '../store/runs/fair/single-turns.js';
 import { type Blame, isDataError, probeQueue, readQueueNames, setRunAside } from '../store/runs/set-aside.js';
 import type { Engine } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';
@@ -80,12 +84,37 @@ export async function oneByOne<T>(
   return { done, failure: isExplained ? null : { error: failed[0]?.error } };
 }
 
+/** How runs are claimed one by one. */
+interface Singly {
+  readonly read: (session: Session, options: ClaimOptions) => Promise<string[]>;
+  readonly claim: (session: Session, id: string, options: ClaimOptions) => Promise<Claim>;
+  /** Whether the claim has changed the run. */
+  readonly hasMoved: (claim: Claim) => boolean;
+}
+
+const PLAIN: Singly = { read: readClaimable, claim: claimFreeRun, hasMoved: ({ runs }) => runs.length > 0 };
+
+/** Of fair keys: each run is given its turn, and is admitted. */
+export const FAIR: Singly = {
+  read: readFirstRuns,
+  claim: giveTurn,
+  hasMoved: ({ needsAdmission }) => needsAdmission.length > 0,
+};
+
+/** Of runs that wait for code with these jobs, which this process has. */
+export const waitingFor = (jobs: readonly string[]): Singly => ({
+  read: (session, options) => readWaitingRuns(session, jobs, options),
+  claim: (session, id, options) => claimFreeRun(session, id, options, { jobs }),
+  hasMoved: PLAIN.hasMoved,
+});
+
 /** Runs `claim`. If a row's data make it fail, claims the due runs one by one instead. */
-export async function claimDespiteBadRows(
+export async function claimDespiteBadRows<Whole extends Claim>(
   engine: Engine,
   options: ClaimOptions,
-  claim: () => Promise<Claim>,
-): Promise<Claim> {
+  claim: () => Promise<Whole>,
+  singly: Singly = PLAIN,
+): Promise<Whole | Claim> {
   const { database } = engine;
   let cause: unknown;
   try {
@@ -100,14 +129,14 @@ export async function claimDespiteBadRows(
   }
   const paused = await pauseBadQueues(engine);
   const limit = Math.min(options.limit, MAX_CLAIMED_SINGLY);
-  const read = (count: number) => readClaimable(database, { ...options, limit: count });
+  const read = (count: number) => singly.read(database, { ...options, limit: count });
   const ids = await read(limit);
   if (ids.length === 0 && paused === 0) throw cause;
   const { done: claims, failure } = await oneByOne(
     engine,
     ids,
-    id => claimFreeRun(database, id, options),
-    ({ runs }) => runs.length > 0,
+    id => singly.claim(database, id, options),
+    singly.hasMoved,
     read,
   );
   if (failure !== null) throw failure.error;

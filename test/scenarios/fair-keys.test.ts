@@ -53,6 +53,31 @@ const readNowDate = async (database: Database) => new Date(await readNow(databas
 const tick = () => test.tock.tick({ concurrency: 1 });
 
 describe('the settings of a key', () => {
+  it('may be of any key that a payload has', async () => {
+    const key = '💶'.repeat(300);
+    await enqueue([key]);
+    await tick();
+    expect(await test.tock.keys.set(key, { weight: 2 })).toMatchObject({
+      key,
+      weight: 2,
+      states: [{ queue: 'mail' }],
+    });
+    await expect(test.tock.keys.get(`${key}x`)).rejects.toThrow('write 1 to 300 characters');
+  });
+
+  it('stop no other key: a burst that no instant can say is refused, in SQL too', async () => {
+    const years = { limit: 1, per: '365d', burst: 100_000 };
+    await expect(test.tock.keys.set('a', { rate: years })).rejects.toThrow('to save up');
+    const refused = test.sql(
+      `insert into tock.key_settings (key, rate_count, rate_period_ms, rate_burst) values ('a', 1, 1e12::bigint, 2)`,
+    );
+    await expect(refused).rejects.toThrow('key_settings_rate_check');
+    await test.tock.keys.set('a', { rate: { ...years, burst: 30 } });
+    await enqueue(['a', 'b']);
+    await test.tock.tick();
+    expect(started).toEqual(['a', 'b']);
+  });
+
   it('are set, shown, audited, and reset', async () => {
     const { keys } = test.tock;
     expect(await keys.get('17')).toEqual({ key: '17', weight: 1, limit: null, rate: null, states: [] });

@@ -2,6 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type Tock } from '../../src/index.js';
+import { admitRuns } from '../../src/store/runs/claim/admit.js';
+import { databaseOf } from '../../src/tock/database-of.js';
 import { openForEach } from '../support/open.js';
 import { proveAfterEach } from '../support/prove-all.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
@@ -114,6 +116,20 @@ describe('while everything is frozen', () => {
     await tock.thaw();
     await tock.tick();
     expect(await statusOf(tock, second)).toBe('succeeded');
+  });
+
+  it.each([
+    ['one slot', limited, null],
+    ['several', limited, 5],
+  ])('no run is admitted that a claim has named before: it needs %s', async (_, job, concurrency) => {
+    await test.tock.queues.set('default', { concurrency });
+    const id = await test.tock.enqueue(job, {});
+    await test.tock.freeze(MAINTENANCE);
+    const lease = { workerId: '00000000-0000-4000-8000-000000000009', leaseMs: 60_000 };
+    const database = await databaseOf(test.tock);
+    expect((await admitRuns(database, [id], lease)).admitted).toEqual([]);
+    expect(await statusOf(test.tock, id)).toBe('queued');
+    expect((await admitRuns(database, [id], { ...lease, byHand: true })).admitted).toHaveLength(1);
   });
 
   it('expired leases are taken back', async () => {

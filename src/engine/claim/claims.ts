@@ -13,7 +13,7 @@ import {
 import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waiting/claim-waiting.js';
 import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';
-import { claimDespiteBadRows } from '../set-aside.js';
+import { claimDespiteBadRows, FAIR, waitingFor } from '../set-aside.js';
 import { type Asked, askedToo, type Expected, type Sent, Watermarks } from './watermarks.js';
 
 export interface ClaimsOptions {
@@ -291,13 +291,16 @@ export class Claims {
     const { clock, database } = this.engine;
     // Before the statement: a run that is given back meanwhile sets it again.
     this.expectsWaiting = false;
+    const wanted = this.wanted(limit);
     const isFromFirst = this.awaitedFrom === null;
     for (let isLastRound = isFromFirst; ; isLastRound ||= this.awaitedFrom === null) {
       const awaited = await readAwaitedJobs(database, this.awaitedFrom);
       this.awaitedFrom = awaited.next;
       const jobs = awaited.jobs.filter(job => canExecute(this.engine, job));
       const sentAt = clock.now();
-      const claim = jobs.length === 0 ? null : await claimWaitingRuns(database, jobs, this.wanted(limit));
+      const send = () => claimWaitingRuns(database, jobs, wanted);
+      const claim =
+        jobs.length === 0 ? null : await claimDespiteBadRows(this.engine, wanted, send, waitingFor(jobs));
       if (claim !== null && claim.runs.length + claim.needsAdmission.length > 0) {
         // There may be more of these jobs, of those after them, and of those before.
         if (claim.hasMore || this.awaitedFrom !== null || !isFromFirst) this.expectsWaiting = true;
@@ -312,17 +315,19 @@ export class Claims {
     // Before the statement: what comes meanwhile is expected again.
     this.fairAt = Number.POSITIVE_INFINITY;
     const sentAt = clock.now();
-    const claim = await claimFair(database, this.wanted(limit));
-    const nextAt = claim.nextMs === null ? Number.POSITIVE_INFINITY : clock.now() + claim.nextMs;
+    const wanted = this.wanted(limit);
+    const claim = await claimDespiteBadRows(this.engine, wanted, () => claimFair(database, wanted), FAIR);
+    const nextMs = 'nextMs' in claim ? claim.nextMs : null;
+    const nextAt = nextMs === null ? Number.POSITIVE_INFINITY : clock.now() + nextMs;
     this.fairAt = Math.min(this.fairAt, claim.hasMore ? 0 : nextAt);
     clock.clear(this.fairTimer);
-    if (claim.nextMs !== null && claim.nextMs < MAX_WAIT_MS && !this.isStopped) {
+    if (nextMs !== null && nextMs < MAX_WAIT_MS && !this.isStopped) {
       this.fairTimer = clock.setTimeout(
         () => {
           this.fairAt = Math.min(this.fairAt, clock.now());
           this.options.onMore();
         },
-        Math.max(0, Math.ceil(claim.nextMs)),
+        Math.max(0, Math.ceil(nextMs)),
       );
       this.fairTimer.unref();
     }

@@ -15,6 +15,7 @@ import { zoneDataVersion } from '../../model/schedule/zone/zone-data.js';
 import type { Session } from '../../store/connection/database.js';
 import { countAhead } from '../../store/definitions/cursors.js';
 import { writeJobScopes } from '../../store/definitions/fair-scopes.js';
+import { writeJobLimits } from '../../store/definitions/job-limits.js';
 import {
   lockRegistrations,
   noteSeen,
@@ -152,7 +153,7 @@ const setOf = ({ registry, settings }: Engine): RegisteredSet => ({
 });
 
 async function takeOver(session: Session, engine: Engine): Promise<TakenOver> {
-  const { definitions, fairScopes = new Map(), queues = new Map() } = engine.registry;
+  const { definitions, fairScopes = new Map(), jobLimits = new Map(), queues = new Map() } = engine.registry;
   const own = setOf(engine);
   await lockRegistrations(session, engine.database);
   const registrations = await readRegistrations(session, own);
@@ -192,6 +193,7 @@ async function takeOver(session: Session, engine: Engine): Promise<TakenOver> {
       .flatMap(each => each[what])
       .filter(name => ![stated, ...remaining].some(each => each[what].includes(name)));
   await writeJobScopes(session, fairScopes, dropped('fair_jobs'));
+  await writeJobLimits(session, jobLimits);
   const registered = await registerQueues(session, queues, dropped('queues'));
   return { ...nothing, ...synced, queues: registered, status: 'registered' };
 }

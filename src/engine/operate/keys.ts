@@ -122,6 +122,6 @@ function checkWeight(weight: number): number {
 
 /** @throws TockError TOCK_BAD_OPTION */
 function checkFairKey(key: unknown): string {
-  if (typeof key === 'string' && key !== '' && key.length <= 300 && isStorable(key)) return key;
+  if (typeof key === 'string' && /^.{1,300}$/su.test(key) && isStorable(key)) return key;
   throw new TockError('TOCK_BAD_OPTION', `${quote(key)} is not a key: write 1 to 300 characters`);
 }

@@ -284,7 +284,7 @@ class OpenWorker implements Worker, WorkerLoad {
     if (needsAdmission.length === 0) return runs.length;
     this.startNext();
     const admittedAt = engine.clock.now();
-    const lease = { workerId: this.id, leaseMs: engine.settings.leaseMs };
+    const lease = { workerId: this.id, leaseMs: engine.settings.leaseMs, byHand: this.kind === 'manual' };
     const { admitted, unblocked, failure, waitsForTurn } = await admitDespiteBadRows(
       engine,
       needsAdmission,

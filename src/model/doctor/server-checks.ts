@@ -139,6 +139,7 @@ export const WORKER_TABLES = [
   'job_queues',
   'job_slots',
   'fair_scopes',
+  'job_limits',
   'key_settings',
   'fair_keys',
   'workers',

@@ -31,6 +31,8 @@ export interface Registry {
   readonly definitions: readonly DescribedDefinition[];
   /** What jobs say of their keys, by the names of their runs: those of the jobs, and their aliases. */
   readonly fairScopes?: ReadonlyMap<string, FairScope>;
+  /** Of each job, also by its other names, how many of its runs may be at work at once; null: any number. */
+  readonly jobLimits?: ReadonlyMap<string, number | null>;
   /** What code states of queues, by their names. */
   readonly queues?: ReadonlyMap<string, QueueSettings>;
   /** Tock's own jobs, which have no definition and are in no list. */
@@ -95,9 +97,11 @@ export function createRegistry(
   );
   if (circle) throw circleError(circle);
   const fairScopes = fairScopesOf(byName);
+  const jobLimits = jobLimitsOf(byName);
   const shared = definitions.filter(({ columns }) => service !== '' && columns.queue === DEFAULT_QUEUE);
   const stated = [
     ...fairScopes,
+    ...[...jobLimits].flatMap(([name, limit]) => (limit === null ? [] : [['limit', name, limit]])),
     ...[...queues].map(([name, settings]) => ['queue', name, settings]),
     ...shared.map(({ columns }) => [DEFAULT_QUEUE, columns.name]),
   ].map(each => JSON.stringify(each));
@@ -107,6 +111,7 @@ export function createRegistry(
     aliases,
     definitions,
     fairScopes,
+    jobLimits,
     queues,
     fingerprint: fingerprintOf([...definitions.map(each => each.fingerprint), ...stated]),
   };
@@ -131,6 +136,14 @@ function fairScopesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, FairScope>
     return scope === null ? [] : [job.name, ...(job.aliases ?? [])].map(name => [name, scope] as const);
   });
   return new Map(scopes.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function jobLimitsOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, number | null> {
+  const limits = [...jobs.values()].flatMap(({ name, aliases = [], concurrency }) => {
+    const limit = concurrency === undefined || concurrency.order === 'strict' ? null : concurrency.limit;
+    return [name, ...aliases].map(each => [each, limit] as const);
+  });
+  return new Map(limits.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 const fileOf = ({ file }: AnyJob) => file ?? 'an unknown file';

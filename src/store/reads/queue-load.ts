@@ -193,7 +193,7 @@ cross join lateral (
     select run_at from tock.job_runs_live where blocked_on = k.key order by blocked_on, queue, priority, run_at, id limit ${MAX_BLOCKED + 1}) r
 ) w
 cross join lateral (
-  select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
+  select p.slot_limit as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
   from blocked_queues p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
   where p.key = k.key order by p.priority, p.run_at, p.id limit 1

@@ -12,6 +12,8 @@ import { TRANSITIONS } from '../../model/run/states.js';
 import { statement } from '../connection/statement.js';
 import { noteFailures } from './alert-events.js';
 import { noteChanges } from './changes.js';
+import { returnQueueStarts } from './claim/queue-tokens.js';
+import { returnStarts } from './fair/turn.js';
 import { type CarryOut, MOVED_IDS, type Moved } from './finish.js';
 import {
   AFTER_MOVE,
@@ -51,7 +53,7 @@ with outcome as materialized (
 ), ${lockHeld(move)}, ${withdrawReplaced('held', move === 'defer' || move === 'suspend' ? {} : WITH_ERROR)}, given_back as (
   update tock.job_runs_live r set ${assignments}
   from held join outcome o using (id) where r.id = held.id and ${IS_LEFT}
-  returning r.id, r.definition_id, r.job, r.run_at${move === 'fail' || move === 'suspend' ? ', r.attempts, r.generation, r.keeps_changes' : ''}
+  returning r.id, r.definition_id, r.job, r.run_at${move === 'defer' ? ', r.queue, r.slot_keys' : ''}${move === 'fail' || move === 'suspend' ? ', r.attempts, r.generation, r.keeps_changes' : ''}
 )${move === 'fail' ? `, ${noteFailures('given_back')}, ${noteChanges('given_back', 'failed')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}${ctes}
 select ${MOVED_IDS}, ${AFTER_MOVE}${more} from (select id from given_back union all select id from withdrawn) moved`;
 
@@ -161,11 +163,15 @@ const DEFER = statement<Deferrals, Moved>(
     {
       // Once for the batch: a worker that is there already, and knows the job, claims them at once.
       more: `, (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified`,
+      ctes: `, ${returnStarts('given_back')}, ${returnQueueStarts('given_back')}`,
     },
   ),
 );
 
-/** Runs whose handler was not called: they wait for a time, slots, or other code. No attempt is counted. */
+/**
+ * Runs whose handler was not called: they wait for a time, slots, or other code. No attempt is counted, and
+ * no start of a rate.
+ */
 export const defer: CarryOut = async (session, sorted, workerId) =>
   await DEFER.first(session, {
     ...fencedBatch(sorted, workerId),

@@ -50,6 +50,11 @@ export interface FairScopes {
   is_strict: Defaulted<boolean>;
 }
 
+export interface JobLimits {
+  job: string;
+  slot_limit: number | null;
+}
+
 export interface KeySettings {
   key: string;
   weight: Defaulted<Float>;

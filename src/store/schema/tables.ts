@@ -26,6 +26,7 @@ import type {
   FairScopes,
   Freezes,
   JobCalendars,
+  JobLimits,
   JobQueues,
   JobSlots,
   KeySettings,
@@ -302,6 +303,7 @@ export interface Schema extends AlertTables {
   'tock.job_slots': JobSlots;
   'tock.freezes': Freezes;
   'tock.fair_scopes': FairScopes;
+  'tock.job_limits': JobLimits;
   'tock.key_settings': KeySettings;
   'tock.fair_keys': FairKeys;
   'tock.workers': Workers;

@@ -1,5 +1,5 @@
 // `fair` and `rate` of a job: by which key its runs share the workers, and how often each key may start.
-import { type Duration, parseDuration } from '../../duration.js';
+import { type Duration, MAX_DURATION_MS, parseDuration } from '../../duration.js';
 import { TockError, type TockErrorCode } from '../../errors.js';
 import { quote } from '../../names.js';
 import { checkOptions, optionNames } from '../../options.js';
@@ -23,8 +23,8 @@ export interface KeyRate {
   readonly limit: number;
   readonly per: Duration;
   /**
-   * How many starts a key that had none for a while may make at once. Default: those of one second, at
-   * least 1.
+   * How many starts a key that had none for a while may make at once: what the rate allows in thirty years,
+   * at most. Default: those of one second, at least 1.
    */
   readonly burst?: number;
 }
@@ -102,6 +102,11 @@ export function readKeyRate(rate: KeyRate, code: TockErrorCode, known = KEY_RATE
     rate.burst === undefined
       ? Math.min(1_000_000, Math.max(1, Math.ceil((1000 * limit) / perMs)))
       : wholeNumber(rate.burst, 1_000_000, 'rate.burst', code);
+  if ((burst * perMs) / limit > MAX_DURATION_MS)
+    throw new TockError(
+      code,
+      `rate.burst ${burst} would take over thirty years to save up, at ${limit} per ${quote(rate.per)}`,
+    );
   return { limit, perMs, burst };
 }
 

@@ -14,6 +14,8 @@
 // The statement waits only for a slot that another admission has taken and not committed yet.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { mayStart } from '../../definitions/freeze/frozen.js';
+import { limitUnder } from '../../definitions/job-limits.js';
 import { FAIR } from '../fair/arrive.js';
 import {
   type ClaimedRow,
@@ -30,6 +32,8 @@ interface Wanted {
   readonly ids: readonly string[];
   readonly workerId: string;
   readonly leaseMs: number;
+  /** Default: false. */
+  readonly byHand?: boolean;
 }
 
 type Row = ClaimedRow & {
@@ -47,18 +51,21 @@ type Row = ClaimedRow & {
 /** In seconds since 1970, to the microsecond. */
 export const dueAt = (run: string) => `extract(epoch from ${run}.run_at)::float8`;
 
+/** Whether a run may start, unless by hand: there may be a freeze since a claim has named it. */
+export const mayBeAdmitted = (run: string) => `(:byHand::boolean or ${mayStart(`${run}.queue`)})`;
+
 // Window functions instead of joins: where the planner expects few rows, it joins two sets of thousands in a
 // loop. The facts about a key are computed for the first of its runs, and copied to the others. The hours of
 // a queue are read only for its own runs: those of another queue may be impossible to read.
-const ADMIT = statement<Wanted, Row>(
+const ADMIT = statement<Required<Wanted>, Row>(
   'admit-one-key',
   `
 with candidates as materialized (
-  select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
+  select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, ${limitUnder('r.slot_keys[1]', 'r.slot_limits[1]')} as slot_limit,
     coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and r.slot_keys[1] not like '${FAIR}%'
       and r.queue not in (select q.name from tock.job_queues q where ${isQueueLimited('q')}), false) as is_simple
   from tock.job_runs_live r
-  where r.id = any(:ids::bigint[]) and ${isClaimable('r')}
+  where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${mayBeAdmitted('r')}
     and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.closed_until is not null or q.active_window is not null)
       or (select ${isQueueOpen('q')} from tock.job_queues q where q.name = r.queue))
   order by r.priority, r.run_at, r.id
@@ -75,7 +82,6 @@ with candidates as materialized (
 ), turns as materialized (
   select l.*, first_value(locks) over by_key as is_locked,
     first_value(cardinality(slots)) over by_key as taken,
-    first_value(coalesce((select max(slot) from unnest(slots) slot), 0)) over by_key as highest,
     first_value(case when rank = 1 and cardinality(slots) between 1 and key_limit - 1 then array(
       select f.slot from generate_series(1, least(key_limit, cardinality(slots) + wanted)) f(slot)
       where f.slot <> all(slots) order by 1) end) over by_key as free
@@ -86,7 +92,7 @@ with candidates as materialized (
     and (select count(*) from tock.job_slots s where s.concurrency_key = p.key) = 0
   union all
   select key, case when taken = 0 then rank else free[rank] end, id, fence + 1 from turns
-  where is_locked and taken + rank <= slot_limit and highest <= slot_limit
+  where is_locked and taken + rank <= slot_limit
   order by 1, 2
   on conflict do nothing
   returning run_id
@@ -136,7 +142,7 @@ export interface AdmittedUnderOneKey {
  * locked; the slots, sorted, waiting for those that another admission has not committed yet.
  */
 export async function admitUnderOneKey(session: Session, wanted: Wanted): Promise<AdmittedUnderOneKey> {
-  const rows = (await ADMIT.run(session, wanted)).toSorted(byTurn);
+  const rows = (await ADMIT.run(session, { byHand: false, ...wanted })).toSorted(byTurn);
   return {
     admitted: rows.filter(row => row.is_claimed).map(claimedRun),
     blocked: rows.filter(row => row.is_decided && !row.is_claimed),

@@ -18,9 +18,10 @@
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { limitUnder } from '../../definitions/job-limits.js';
 import { FAIR, fairKeysArrive, isFair } from '../fair/arrive.js';
 import { joinFairLimits, readFairTokens, spendFairTokens, waitsForTurn } from '../fair/turn.js';
-import { type AdmittedUnderOneKey, admitUnderOneKey, dueAt } from './admit-one-key.js';
+import { type AdmittedUnderOneKey, admitUnderOneKey, dueAt, mayBeAdmitted } from './admit-one-key.js';
 import {
   type ClaimedRow,
   type ClaimedRun,
@@ -55,15 +56,19 @@ interface CandidateRow {
   readonly fair_burst: number | null;
 }
 
-const LOCK_CANDIDATES = statement<{ readonly ids: readonly string[] }, CandidateRow>(
+const LOCK_CANDIDATES = statement<
+  { readonly ids: readonly string[]; readonly byHand: boolean },
+  CandidateRow
+>(
   'admit-candidates',
   `
-select r.id, r.queue, r.priority, ${dueAt('r')} as due_at, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
+select r.id, r.queue, r.priority, ${dueAt('r')} as due_at, r.slot_keys,
+  array(select ${limitUnder('u.key', 'u.most')} from unnest(r.slot_keys, r.slot_limits) with ordinality u(key, most, place) order by u.place) as slot_limits, q.concurrency as queue_concurrency,
   q.rate_count is not null as has_rate,
   case when ${turnKey('r')} = any(r.slot_keys) and ${isPreceded('r')} and not ${keepsSlot('r', turnKey('r'))}
     then ${turnKey('r')} end as turn_key, ${waitsForTurn('r')} as waits_for_turn, f.slot_limit as fair_limit, f.step as fair_step, f.burst as fair_burst
 from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue ${joinFairLimits('r')}
-where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')}
+where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')} and ${mayBeAdmitted('r')}
 order by r.priority, r.run_at, r.id
 for update of r skip locked`,
 );
@@ -143,6 +148,8 @@ export interface Admitted {
 export interface Lease {
   readonly workerId: string;
   readonly leaseMs: number;
+  /** For a person who executes the runs here: also while everything is frozen. Default: false. */
+  readonly byHand?: boolean;
 }
 
 /**
@@ -202,7 +209,7 @@ async function admitOthers(
 }
 
 async function admitIn(session: Session, ids: readonly string[], lease: Lease): Promise<AdmittedOthers> {
-  const rows = await LOCK_CANDIDATES.run(session, { ids });
+  const rows = await LOCK_CANDIDATES.run(session, { ids, byHand: lease.byHand === true });
   const candidates = rows.map(candidateOf);
   const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
   // Under the locks of the keys: no claim sees their slots as they were.

@@ -35,8 +35,8 @@ type Row = Moved & ClaimedRow;
 
 /** Whether a run `r` may get a slot of the keys `k`. */
 const IS_RECIPIENT = `r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in (${statuses('claim')})
-      and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
-      and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)`;
+      and r.priority <= (select min(priority) from gone) and k.slot_limit >= k.highest
+      and k.slot_limit >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)`;
 
 // A recipient needs this slot only, is in an open queue without a limit, and is no less urgent than any run
 // that ended. All slots of a key go to one queue: that of the first run that can start. A slot above a
@@ -49,7 +49,7 @@ with recursive ${finishing}, keys as materialized (
   select s.concurrency_key as key, array_agg(s.slot order by s.slot) as slots, max(s.slot) as highest
   from tock.job_slots s where s.run_id = any(array(select id from gone)) and s.concurrency_key like 'job:%' group by 1
 ), ${blockedQueues('keys k', ['slots', 'highest'])}, chosen as materialized (
-  select distinct on (k.key) k.key, k.slots, k.highest, k.queue
+  select distinct on (k.key) k.key, k.slots, k.highest, k.queue, k.slot_limit
   from blocked_queues k left join tock.job_queues q on q.name = k.queue cross join lateral (
     select r.priority, r.run_at, r.id from tock.job_runs_live r where r.blocked_on = k.key and r.queue = k.queue and ${IS_RECIPIENT}
     order by r.priority, r.run_at, r.id limit 1) f

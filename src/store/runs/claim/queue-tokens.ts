@@ -33,6 +33,17 @@ const firstOf = (queue: string) =>
 export const queueTokens = (queue: string) =>
   `case when ${queue}.rate_count is not null then ${tokensSince(firstOf(queue), stepOf(queue))} end`;
 
+/**
+ * CTEs: the queues of a set of runs that were claimed and not started may start as many more. They are locked
+ * after the runs, and sorted; no admission waits for them.
+ */
+export const returnQueueStarts = (runs: string) => `rated_queues as materialized (
+  select q.name, n.count * ${stepOf('q')} as ms from (select g.queue, count(*) from ${runs} g group by g.queue) n
+  join tock.job_queues q on q.name = n.queue where q.rate_count is not null order by q.name for no key update of q
+), returned_to_queues as (
+  update tock.job_queues q set rate_next_at = q.rate_next_at - n.ms * interval '1 millisecond' from rated_queues n where q.name = n.name
+)`;
+
 const QUEUE_TOKENS = statement<{ readonly names: readonly string[] }, RateTokens>(
   'admit-queue-tokens',
   `

@@ -20,6 +20,25 @@ export const joinFairLimits = (run: string) => `left join lateral (
     ${joinScope('n')} left join tock.key_settings o on o.key = ${keyOf(`${run}.slot_keys[1]`)}
     where ${run}.slot_keys[1] like '${FAIR}%') f on true`;
 
+/** Assignments to a key `k`: its rate lets the next run start then, if it is not closed. @param at SQL */
+const mayStartFrom = (
+  at: string,
+) => `rate_next_at = ${at}, is_ready = coalesce(greatest(${at}, k.closed_until) <= tock.now(), true),
+  ready_at = case when greatest(${at}, k.closed_until) > tock.now() then greatest(${at}, k.closed_until) end`;
+
+/**
+ * CTEs: the fair keys of a set of runs that were claimed and not started may start as many more. They are
+ * locked after the runs, and sorted, as admissions lock them.
+ */
+export const returnStarts = (runs: string) => `paced as materialized (
+  select k.name, k.rate_next_at - n.count * ${rateStep()} * interval '1 millisecond' as next_at
+  from (select g.slot_keys[1] as name, count(*) from ${runs} g where g.slot_keys[1] like '${FAIR}%' group by 1) n
+  join tock.fair_keys k on k.name = n.name left join tock.key_settings o on o.key = k.key ${joinScope('k')}
+  where k.rate_next_at is not null and ${rateStep()} is not null order by k.name for no key update of k
+), returned as (
+  update tock.fair_keys k set ${mayStartFrom('p.next_at')}, arrivals = k.arrivals + 1 from paced p where k.name = p.name
+)`;
+
 interface Rates {
   readonly names: readonly string[];
   readonly steps: readonly number[];
@@ -64,8 +83,7 @@ export const spendFairTokens = statement<
 >(
   'fair-tokens-spend',
   `
-update tock.fair_keys k set rate_next_at = n.at, is_ready = coalesce(greatest(n.at, k.closed_until) <= tock.now(), true),
-  ready_at = case when greatest(n.at, k.closed_until) > tock.now() then greatest(n.at, k.closed_until) end
+update tock.fair_keys k set ${mayStartFrom('n.at')}
 from (select u.name, to_timestamp(u.next_ms / 1000) as at from unnest(:names::text[], :nextMs::float8[]) u(name, next_ms)) n
 where k.name = n.name`,
 );

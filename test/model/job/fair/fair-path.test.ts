@@ -96,6 +96,7 @@ describe('what a job says of its keys', () => {
     [{ fair: { key: '$.a', limit: 0 } }, 'fair.limit 0 is not a whole number from 1 to 10000'],
     [{ rate: { limit: 0, per: '1s', key: '$.b' } }, 'rate.limit 0 is not'],
     [{ rate: { limit: 1, per: 0, key: '$.b' } }, 'rate.per must be longer than 0'],
+    [{ rate: { limit: 1, per: '365d', burst: 31, key: '$.b' } }, 'would take over thirty years to save up'],
     [{ fair: { weight: 3 } }, 'fair has no option "weight"'],
   ])('is refused where it cannot be: %j', (job, message) => {
     expect(() => of(job)).toThrow(message);

@@ -166,6 +166,14 @@ describe('admitRuns', () => {
     expect(await blocked()).toEqual({ 1: 'job:x' });
   });
 
+  it('gives the slots that a lowered limit leaves, beside one above it', async () => {
+    await takeSlot('job:x', 5, '99');
+    const ids = await addRuns(test, keyed(2), keyed(2));
+    expect(await admitted(ids)).toEqual(['1']);
+    expect(await takenSlots()).toEqual(['job:x 1: 1/1', 'job:x 5: 99/1']);
+    expect(await blocked()).toEqual({ 2: 'job:x' });
+  });
+
   it('begins again where a slot that it saw free was taken without the key’s lock', async () => {
     const rows = [
       keyed(1, { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] }),

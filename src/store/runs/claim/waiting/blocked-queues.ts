@@ -1,10 +1,11 @@
 // The queues in which runs wait for a slot under a key, and the first such run of each. Only a claim knows
 // which queue can start a run now: a queue may be closed, full, or served by nobody. So no queue waits for
 // another.
+import { limitUnder } from '../../../definitions/job-limits.js';
 
 /** The first run `n` that waits for the key `key`, in the first of some queues: its limit, and its order. */
 const firstOf = (key: string, ofQueues = '') => `cross join lateral (
-    select r.queue, r.slot_limits[array_position(r.slot_keys, ${key})] as slot_limit, r.priority, r.run_at, r.id
+    select r.queue, ${limitUnder(key, `r.slot_limits[array_position(r.slot_keys, ${key})]`)} as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = ${key}${ofQueues}
     order by r.queue, r.priority, r.run_at, r.id limit 1) n`;
 

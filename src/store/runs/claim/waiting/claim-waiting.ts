@@ -61,23 +61,39 @@ export async function readAwaitedJobs(session: Session, after: string | null = n
   return { jobs, next: rows.length < MAX_JOBS ? null : (jobs.at(-1) ?? null) };
 }
 
-type Parameters = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'queues'> & {
-  readonly keys: readonly string[];
-};
+type Wanted = Pick<ClaimOptions, 'limit' | 'queues'>;
+type Parameters = Wanted & Pick<ClaimOptions, 'workerId' | 'leaseMs'> & { readonly keys: readonly string[] };
 
-// The runs of each job are read by the index on `blocked_on`, in the order in which a claim takes them.
-const CLAIM_WAITING = statement<Parameters, ListedRow>(
-  'claim-waiting',
-  `
-with due as materialized (
+/**
+ * The runs of each job are read by the index on `blocked_on`, in the order in which a claim takes them.
+ */
+const waiting = (lock = '') => `
   select d.id, d.needs_admission, d.priority, d.run_at from unnest(:keys::text[]) as k(key) cross join lateral (
     select r.id, r.priority, r.run_at, r.slot_keys is not null or ${isQueueLimited('q')} as needs_admission
     from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.run_at <= tock.now() and r.status in (${statuses('claim')})
       and ${mayStart('r.queue')} and ${isServed('r.queue', 'q')} and ${isQueueOpen('q')}
-    order by r.priority, r.run_at, r.id limit :limit::integer
-    for update of r skip locked) d
-  order by d.priority, d.run_at, d.id limit :limit::integer
+    order by r.priority, r.run_at, r.id limit :limit::integer${lock}) d
+  order by d.priority, d.run_at, d.id limit :limit::integer`;
+
+const WAITING = statement<Wanted & Pick<Parameters, 'keys'>, { readonly id: string }>(
+  'waiting-ids',
+  `select w.id::text as id from (${waiting()}) w order by w.priority, w.run_at, w.id`,
+);
+
+/** Ids of due runs that wait for code with these jobs, in the order of {@link claimWaitingRuns}. */
+export async function readWaitingRuns(
+  session: Session,
+  jobs: readonly string[],
+  { limit, queues }: Wanted,
+): Promise<string[]> {
+  return (await WAITING.run(session, { keys: jobs.map(codeKey), limit, queues })).map(row => row.id);
+}
+
+const CLAIM_WAITING = statement<Parameters, ListedRow>(
+  'claim-waiting',
+  `
+with due as materialized (${waiting(' for update of r skip locked')}
 ), unblocked as (
   update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from due where needs_admission))
 ), claimed as (
