@@ -120,8 +120,8 @@ update tock.key_settings s set (weight, slot_limit, rate_count, rate_period_ms, 
 where s.key = :key`,
 );
 
-// What waits for a place or for its rate is looked at again, as the settings are now. A rate begins anew. A key
-// is one turn behind the others at most: what its runs have cost under another weight does not count.
+// What waits for a place or for its rate is looked at again, as the settings are now. A rate begins anew. The
+// key is one turn behind the others at most: what its runs have cost under another weight does not count.
 const LOOK_AGAIN = statement<
   { readonly key: string; readonly opens: boolean; readonly rateIsNew: boolean },
   {
