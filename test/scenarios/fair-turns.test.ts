@@ -14,7 +14,8 @@ const run = (_ctx: unknown, payload: unknown) => {
 };
 const send = defineJob({ name: 'send', queue: 'mail', run });
 const serial = defineJob({ name: 'serial', queue: 'mail', concurrency: { limit: 1 }, run });
-const { test, database } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([send, serial]));
+const report = defineJob({ name: 'report', queue: 'reports', run });
+const { test, database } = storeTest('2026-03-02T09:00:00Z', () => openTestTock([send, serial, report]));
 beforeEach(async () => {
   await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
   started.length = 0;
@@ -42,6 +43,38 @@ it('a key that ran while it was alone does not wait until one that has come mean
     tenants.push(...runs.map(run => (run.payload as { tenant: string }).tenant));
   }
   expect(tenants).toContain('a');
+});
+
+/** The jobs and tenants of runs, claimed one by one. */
+const claimEach = async (count: number) => {
+  const claimed: { job: string; tenant: string }[] = [];
+  await fairKeysFromOutbox(database, 2000);
+  for (let n = 0; n < count; n++) {
+    const { runs } = await claimFair(database, { limit: 1, workerId, leaseMs: 60_000, queues: null });
+    claimed.push(...runs.map(({ job, payload }) => ({ job, ...(payload as { tenant: string }) })));
+  }
+  return claimed;
+};
+
+it('a queue whose keys have run for long goes on beside the backlog of one that is new', async () => {
+  await test.sql(`insert into tock.fair_scopes (queue, path) values ('reports', '$.tenant')`);
+  await enqueue('a', 1);
+  await claimEach(1);
+  await test.sql('update tock.fair_keys set tag = 1000');
+  await test.tock.enqueueMany(Array.from({ length: 60 }, () => ({ job: report, payload: { tenant: 'x' } })));
+  await enqueue('a', 2);
+  const jobs = (await claimEach(40)).map(({ job }) => job);
+  expect(jobs.filter(job => job === 'send')).toHaveLength(2);
+});
+
+it('a weight that is set back holds from the next claim on', async () => {
+  await test.tock.keys.set('a', { weight: 0.001 });
+  await enqueue('a', 20);
+  await enqueue('b', 20);
+  await claimEach(4);
+  await test.tock.keys.set('a', { weight: 1 });
+  const claimed = await claimEach(10);
+  expect(claimed.filter(({ tenant }) => tenant === 'a').length).toBeGreaterThanOrEqual(4);
 });
 
 it('a key without a free slot does not stand before others', { tags: 'check' }, async () => {

@@ -196,13 +196,14 @@ type WakeAsked = Omit<WakeQuestion, 'alerts'> & AlertLimits & { readonly asksAle
  */
 const LEFT_UNTIL = `case when exists (select from queue_lanes p cross join lateral (
       select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')} order by r.run_at, r.id limit 1) d where ${isLeft('p.queue')})
+      or exists (select from ready_scopes s where ${isLeft('s.queue')})
     then (select min(w.seen_at + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds') from tock.workers w
       where w.service <> :ownService and ${isWorkerAlive('w')}) end`;
 
 const NEXT_WAKE = statement<WakeAsked, { readonly ms: number | null }>(
   'next-wake',
   `
-with ${QUEUE_LANES}
+with ${QUEUE_LANES}, ${READY_SCOPES}
 select ${msFromNow(`least(
     greatest((select min(next_at) from tock.job_definitions where ${IS_PLANNED}), ${NOT_BEFORE}),
     (select min(f.run_at) from queue_lanes p cross join lateral (

@@ -231,12 +231,20 @@ describe('readNextWake', () => {
     });
   });
 
-  it('is the death of a worker to whom due runs are left', async () => {
+  it.each([
+    ['due runs are left', {}],
+    ['due runs of fair keys are left', { blocked_on: '~default:other/fair/a' }],
+  ])('is the death of a worker to whom %s', async (_, more) => {
     await test.sql(
       `insert into tock.workers (id, kind, host, pid, capacity, service) values ($1, 'daemon', 'h', 1, 1, 'other')`,
       [WORKER],
     );
-    await addRuns(test, { job: 'plain', queue: 'default:other', run_at: later(-1000) });
+    await addRuns(test, { job: 'plain', queue: 'default:other', run_at: later(-1000), ...more });
+    if ('blocked_on' in more)
+      await test.sql(
+        `insert into tock.fair_keys (name, queue, job, key) values ($1, 'default:other', 'fair', 'a')`,
+        [more.blocked_on],
+      );
     expect(await wakesIn()).toBe(37_500);
     expect([await isIdleAt(37_400), await isIdleAt(37_600)]).toEqual([true, false]);
   });

@@ -58,7 +58,7 @@ export const tagAgain = (k: string, start: string) =>
   `case when ${k}.is_ready then ${k}.tag when ${k}.held_on is null then greatest(${k}.tag, ${start}) else greatest(${k}.tag, ${start} - ${OWED}) end`;
 
 /** So many keys are woken by one end, the least served first: each of thousands might want its one slot. */
-const MOST_WOKEN = 100;
+const MOST_WOKEN = 32;
 
 /** The columns name, queue, job, key and tag of a key that comes. */
 export const arrivingColumns = (name: string) =>

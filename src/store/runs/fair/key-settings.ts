@@ -126,7 +126,8 @@ update tock.key_settings s set (weight, slot_limit, rate_count, rate_period_ms, 
 where s.key = :key`,
 );
 
-// What waits for a place or for its rate is looked at again, as the settings are now. A rate begins anew.
+// What waits for a place or for its rate is looked at again, as the settings are now. A rate begins anew. The
+// key is one turn behind the others at most: what its runs have cost under another weight does not count.
 const LOOK_AGAIN = statement<
   { readonly key: string; readonly opens: boolean; readonly rateIsNew: boolean },
   {
@@ -136,9 +137,12 @@ const LOOK_AGAIN = statement<
   'look-at-key-again',
   `
 with mine as materialized (
-  select k.name, k.closed_until > tock.now() as is_closed from tock.fair_keys k where k.key = :key order by k.name for update
+  select k.name, k.closed_until > tock.now() as is_closed, ${startTag('k.queue', 'k.job')} as start,
+    coalesce((select o.weight from tock.key_settings o where o.key = k.key), 1) as weight
+  from tock.fair_keys k where k.key = :key order by k.name for update
 ), looked as (
-  update tock.fair_keys k set arrivals = k.arrivals + 1, held_on = null, tag = ${tagAgain('k', startTag('k.queue', 'k.job'))},
+  update tock.fair_keys k set arrivals = k.arrivals + 1, held_on = null,
+    tag = least(${tagAgain('k', 'm.start')}, m.start + 1 / m.weight),
     closed_until = case when not :opens::boolean then k.closed_until end,
     rate_next_at = case when not :rateIsNew::boolean then k.rate_next_at end,
     is_ready = (:opens::boolean or m.is_closed is not true) and (:rateIsNew::boolean or coalesce(k.rate_next_at <= tock.now(), true)),

@@ -1,8 +1,14 @@
 // Whether there are keys to be served, and in which queues.
 import { mayStart } from '../../definitions/freeze/frozen.js';
-import { freeQueueSlots, isQueueLimited, isQueueOpen, isServed } from '../claim/queue-lanes.js';
+import {
+  freeQueueSlots,
+  isClaimable,
+  isLeft,
+  isQueueLimited,
+  isQueueOpen,
+  isServed,
+} from '../claim/queue-lanes.js';
 import { queueTokens } from '../claim/queue-tokens.js';
-import { statuses } from '../transition.js';
 import { FAIR } from './arrive.js';
 
 const scopesAfter = (condition: string) =>
@@ -21,7 +27,7 @@ export const READY_SCOPES = `ready_scopes as (
 /** Runs that had their turn and have not started, by the index on `unblocked_on`: '0' comes after '/'. */
 const standing = (queue: string) => `(select count(*) from (
     select from tock.job_runs_live r where r.unblocked_on >= '${FAIR}' || ${queue}.name || '/' and r.unblocked_on < '${FAIR}' || ${queue}.name || '0'
-      and r.blocked_on is null and r.status in (${statuses('claim')}) limit 1000) s)`;
+      and ${isClaimable('r')} limit 1000) s)`;
 
 /**
  * How many runs of fair keys may get their turn in a queue that has a limit: no more than may start now.
@@ -30,11 +36,14 @@ const standing = (queue: string) => `(select count(*) from (
 export const queueRoom = (queue: string) =>
   `case when ${isQueueLimited(queue)} then least(${freeQueueSlots(queue)}, ${queueTokens(queue)}) - ${standing(queue)} end`;
 
-/** Whether keys of a set with the column `queue` can be served here. `q`: the row of the queue, or null. */
+/**
+ * Whether keys of a set with the column `queue` can be served here. `q`: the row of the queue, or null. Uses
+ * the parameters :queues and :ownService.
+ */
 export const isOpenHere = (set: string) =>
-  `${mayStart(`${set}.queue`)} and ${isServed(`${set}.queue`, 'q')} and ${isQueueOpen('q')} and coalesce(${queueRoom('q')} > 0, true)`;
+  `${mayStart(`${set}.queue`)} and ${isServed(`${set}.queue`, 'q')} and not ${isLeft(`${set}.queue`)} and ${isQueueOpen('q')} and coalesce(${queueRoom('q')} > 0, true)`;
 
-/** Over {@link READY_SCOPES}: whether a key is ready in a queue that is open. Uses the parameter :queues. */
+/** Over {@link READY_SCOPES}: whether a key is ready in a queue that is open. */
 export const IS_FAIR_DUE = `(exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where ${isOpenHere('s')})
   or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
     where not k.is_ready and k.ready_at <= tock.now() and ${isOpenHere('k')}))`;
