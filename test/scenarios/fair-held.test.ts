@@ -36,7 +36,7 @@ describe('a run that is due and free starts', () => {
   beforeEach(async () => {
     // Another host executes a run of the job for an hour.
     await enqueue(['busy'], 'serial');
-    expect(await claim(1)).toEqual(['busy']);
+    await claim(1);
   });
 
   it('beside keys whose runs wait for the slot of their job', async () => {

@@ -163,7 +163,7 @@ function translateEntry(
 /** A queue's name cannot hold everything that a user's name can; no two users have one queue. */
 function queueOf(user: string): string {
   const named = user.replace(/[^A-Za-z0-9._-]/g, each => `@${each.codePointAt(0)?.toString(16)}`);
-  return isName(named) ? named : `user-${named}`;
+  return [named, `user-${named}`].find(isName) ?? named;
 }
 
 function commandEnvironment(

@@ -43,7 +43,7 @@ describe('the columns of a definition', () => {
     'are never null for %s: it is refused',
     option => {
       const schedule = { ...(option === 'cron' ? {} : { cron: '0 9 * * *' }), [option]: null };
-      expect(() => defineJob({ name: 'x', schedule: schedule as never, run: () => null })).toThrow(
+      expect(() => defineJob({ name: 'x', schedule, run: () => null })).toThrow(
         expect.objectContaining({ code: expect.stringMatching(/^TOCK_BAD_/) }),
       );
     },

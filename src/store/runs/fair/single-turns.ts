@@ -8,9 +8,9 @@ import { statuses } from '../transition.js';
 import { FAIR, isStrict } from './arrive.js';
 import { isOpenHere, READY_SCOPES } from './ready.js';
 
-type Parameters = Pick<ClaimOptions, 'limit' | 'queues'>;
+type Parameters = Pick<ClaimOptions, 'limit' | 'queues' | 'ownService'>;
 
-const FIRST_RUNS = statement<Parameters, { readonly id: string }>(
+const FIRST_RUNS = statement<Required<Parameters>, { readonly id: string }>(
   'fair-first-runs',
   `
 with recursive ${READY_SCOPES}, keys as materialized (
@@ -33,8 +33,11 @@ order by r.number, k.tag, k.name limit :limit`,
 );
 
 /** Ids of runs whose turn it may be: the first of each key, then the second of each. Locks nothing. */
-export async function readFirstRuns(session: Session, { limit, queues }: Parameters): Promise<string[]> {
-  return (await FIRST_RUNS.run(session, { limit, queues })).map(row => row.id);
+export async function readFirstRuns(
+  session: Session,
+  { limit, queues, ownService = '' }: Parameters,
+): Promise<string[]> {
+  return (await FIRST_RUNS.run(session, { limit, queues, ownService })).map(row => row.id);
 }
 
 // The key is locked after the run, as by an admission; and is behind those that had no turn.
