@@ -153,8 +153,9 @@ function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   return async () => {
     if (isUnderWay) return;
     isUnderWay = true;
-    await work();
-    isUnderWay = false;
+    await work().finally(() => {
+      isUnderWay = false;
+    });
   };
 }
 

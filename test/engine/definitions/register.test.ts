@@ -267,7 +267,8 @@ describe('register', () => {
     await at(10);
     expect((await old.tick()).registered).toMatchObject({ status: 'registered', changed: ['a'] });
     await at(12);
-    expect(await old.schedules.resume('a')).toMatchObject({ skipped: { count: 2 } });
+    // The old code holds since the newer was seen last, and so do its occurrences in the pause.
+    expect(await old.schedules.resume('a')).toMatchObject({ skipped: { count: 12 } });
     await at(13);
     await old.tick();
     expect(await minutes('a')).toEqual(['12:13']);
