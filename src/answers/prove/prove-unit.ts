@@ -76,14 +76,16 @@ export async function proveUnit(
         [run],
         `run ${run} is not under the key of its occurrence, which could be made again`,
       );
-  for (const stray of matched.strays)
-    if (!isKnown(proving, unit, stray) && !hadOtherOffset(proving, unit, stray.at))
-      find(
-        'unexpected',
-        stray.at,
-        [stray.run],
-        `${strayName(stray)} of a time that no version of the schedule has`,
-      );
+  const strays = matched.strays.filter(
+    stray => !isKnown(proving, unit, stray) && !hadOtherOffset(proving, unit, stray.at),
+  );
+  for (const stray of await withoutMovedEarlier(session, proving, strays))
+    find(
+      'unexpected',
+      stray.at,
+      [stray.run],
+      `${strayName(stray)} of a time that no version of the schedule has`,
+    );
   for (const row of ledger.wide) {
     const wrong =
       row.at < ledger.end
@@ -186,6 +188,24 @@ async function withoutMoved(
   const held = definition.stop ?? (definition.remaining_count === 0 ? 'used-up' : null);
   tally.explain(held ?? 'moved', missing.length - left.length);
   return left;
+}
+
+/** Without those that a version had, and made earlier than their time: since then another is in force. */
+async function withoutMovedEarlier(
+  session: Session,
+  { definition, timeline, evaluate }: Proving,
+  strays: readonly Stray[],
+): Promise<readonly Stray[]> {
+  const times = strays.map(({ at }) => at * 1000);
+  if (times.length === 0 || !definition.is_excepted) return strays;
+  const span = { from: Math.min(...times), to: Math.max(...times) + 1 };
+  const moved = await readExceptionsIn(session, definition.id, span);
+  const wasMade = (at: number) =>
+    moved.some(each => each.at === at && each.dueAt < at) &&
+    [...timeline.segments, ...timeline.superseded].some(({ version }) =>
+      hasOccurrence(evaluate(version), at),
+    );
+  return strays.filter(({ at }) => !wasMade(at * 1000));
 }
 
 /** How many of these come after the last run that `remaining` had left. */

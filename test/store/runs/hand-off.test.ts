@@ -295,7 +295,7 @@ describe('the functions', () => {
 
   it.each([
     [
-      `tock.complete($1, 3, to_jsonb(repeat('x', 1100000)))`,
+      `tock.complete($1, 3, to_jsonb(repeat('x', 1600000)))`,
       /^result of \d+ bytes is over the limit of 1 MiB$/,
     ],
     [`tock.complete($1, 3, '{"id":9007199254740993}')`, /^the result holds a number over 2\^53/],
