@@ -371,7 +371,7 @@ describe('docs/database.md', () => {
       await app.enqueue('greet', { tenant: 8 }, { queue: 'shared', key: 'd', unique: 'live' }),
     );
     expect((await owner.runs.list({ queue: 'shared' })).map(run => run.blockedOn)).toEqual([
-      null,
+      '~shared//8',
       '~shared//8',
       '~shared//7',
       '~shared//7',

@@ -107,14 +107,14 @@ describe('input, output and environment', () => {
     const { ended, name } = execute([], sh('cat; env | grep ^TOCK_ | sort'), { input: 'from here\n' });
     const lines = (await ended).stdout.toString().trim().split('\n');
     const { id, idempotencyKey } = await runOf(name);
-    expect(idempotencyKey).toBe(`exec:${name}:once`);
+    expect(idempotencyKey).toBe(`exec:${name}/once`);
     expect(lines[0]).toBe('from here');
     for (const line of [
       `TOCK_RUN_ID=${id}`,
       `TOCK_JOB=${name}`,
       'TOCK_ATTEMPT=1',
       'TOCK_TRIGGER=exec',
-      `TOCK_KEY=exec:${name}:once`,
+      `TOCK_KEY=exec:${name}/once`,
       'TOCK_PAYLOAD={}',
     ])
       expect(lines).toContain(line);

@@ -87,7 +87,7 @@ it('replaced under a live key, a run takes the turn of its new key', { tags: 'ch
   await test.sql(`update tock.job_runs_live set unblocked_on = '~mail//a'`);
   await test.tock.enqueue(send, { tenant: 'b' }, { key: 'x', unique: 'live', replace: true });
   expect(await test.sql('select slot_keys, blocked_on, unblocked_on from tock.job_runs_live')).toEqual([
-    { slot_keys: ['~mail//b'], blocked_on: null, unblocked_on: null },
+    { slot_keys: ['~mail//b'], blocked_on: '~mail//b', unblocked_on: null },
   ]);
   await test.tock.tick();
   expect(started).toEqual(['"b"']);

@@ -73,16 +73,21 @@ describe('the page of a run that is handed off', () => {
     expect((await run())?.status).toBe('cancelled');
   });
 
-  it.each([['2'], ['0'], ['-1'], ['1.5'], ['x'], ['1 or 1=1'], ['']])(
+  it.each<[string, number, string]>([
+    ['2', 409, 'is not handed off any more, or not under this fence; nothing was changed'],
+    ['0', 409, 'nothing was changed'],
+    ...['-1', '1.5', 'x', '1 or 1=1', ''].map((fence): [string, number, string] => [
+      fence,
+      400,
+      'The form names no fence of the run',
+    ]),
+  ])(
     'refuses the fence %j, and counts a real one that is too late',
     { tags: 'check' },
-    async fence => {
+    async (fence, status, says) => {
       for (const action of ['complete', 'fail']) {
         const answer = await kit.post(`/runs/${id}/${action}`, { fence });
-        expect([answer.status, answer.text]).toEqual([
-          409,
-          expect.stringContaining('is not handed off any more, or not under this fence; nothing was changed'),
-        ]);
+        expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(says)]);
       }
       expect(await run()).toMatchObject({ status: 'running', handOff: { decision: null, refused: 0 } });
     },

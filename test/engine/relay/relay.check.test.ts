@@ -280,7 +280,7 @@ describe('a relay', () => {
       { tock: 1, run: first?.run, fence: 1, kind: 'done' },
       { tock: 1, run: first?.run, fence: 7, kind: 'succeeded' },
       { tock: 1, run: '99999999', fence: 1, kind: 'succeeded' },
-      { tock: 1, run: first?.run, fence: 1, kind: 'succeeded', result: 'x'.repeat(1_100_000) },
+      { tock: 1, run: first?.run, fence: 1, kind: 'succeeded', result: 'x'.repeat(1_600_000) },
       { tock: 1, run: second?.run, fence: 1, kind: 'succeeded', result: { id: 2 ** 60 } },
       // Several together.
       [
