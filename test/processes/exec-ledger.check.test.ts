@@ -45,7 +45,7 @@ describe('two hosts', () => {
     const second = await exec(test.url, ['twice', '--skip-code', '75', ...sh(note())]).ended;
     expect(second.code).toBe(75);
     expect(second.stderr).toMatch(
-      /^tock exec: skipped, because exec:twice/2026-03-08T07:30Z belongs to run \d+, which is running; another --key makes another run\n$/,
+      /^tock exec: skipped, because exec:twice\/2026-03-08T07:30Z belongs to run \d+, which is running; another --key makes another run\n$/,
     );
     await letGo('go');
     expect((await first.ended).code).toBe(0);
