@@ -44,8 +44,8 @@ export type Completed = Pick<
   'id' | 'job' | 'definition' | 'attempts' | 'max_attempts' | 'scheduled_for' | 'trigger'
 > & { readonly duration_ms: number };
 
-/** As tock.complete has it. */
-const isKeepable = (result: string) => `(${result} is null or (octet_length(${result}::text) <= 1572864
+/** What tock.complete may refuse, or is measured without jsonb's blanks when it is written, goes there. */
+const isKeepable = (result: string) => `(${result} is null or (octet_length(${result}::text) <= 1048576
     and not jsonb_path_exists(${result}, 'strict $.**{${MAX_DEPTH + 1}}')
     and not jsonb_path_exists(${result}, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))`;
 
