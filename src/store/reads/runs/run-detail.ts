@@ -5,7 +5,7 @@ import type { RunStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, runQuery, selectedInstant } from '../../connection/query.js';
 import { statement } from '../../connection/statement.js';
-import { instant } from '../../connection/values/readable-instant.js';
+import { instant, readable } from '../../connection/values/readable-instant.js';
 
 /** A document as JSON text: numbers have the digits that they are stored with. */
 export interface Document {
@@ -145,9 +145,8 @@ const READ_WORKERS_SEEN = statement<object, WorkersSeen>(
 with seen as (
   select greatest((select max(seen_at) from tock.registrations where is_current), (select max(seen_at) from tock.workers)) as at
 )
-select ${instant('s.at')} as at,
-  ${instant('(select min(t.asleep_until) from tock.ticks t where t.asleep_until > tock.now() and t.at >= s.at)')} as "asleepUntil"
-from seen s`,
+select ${instant(readable('s.at'))} as at, ${instant(readable('s.asleep_until'))} as "asleepUntil" from (
+  select s.at, (select min(t.asleep_until) from tock.ticks t where t.asleep_until > tock.now() and t.at >= s.at) as asleep_until from seen s) s`,
 );
 
 export async function readWorkersSeen(session: Session): Promise<WorkersSeen> {
