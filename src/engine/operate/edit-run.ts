@@ -24,8 +24,8 @@ import { findRun, notRepeatable, refusedRetry } from './runs.js';
  * One transaction, which locks the run. If it was claimed, cancelled, retried or edited since it was read,
  * nothing is changed.
  * @throws TockError TOCK_NOT_FOUND; TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE
- * for a run that runs, has succeeded or was skipped; TOCK_FORBIDDEN for who may not see
- * payloads, and for a request of a schedule, which is an admin's
+ * for a run that runs, has succeeded or was skipped; TOCK_FORBIDDEN for who may not see payloads;
+ * a request of a schedule may be edited by admins only
  */
 export async function edit(
   engine: Engine,

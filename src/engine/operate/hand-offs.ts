@@ -146,7 +146,7 @@ function timeOf(at: Date | string | undefined, isRetried: boolean): string | nul
   if (!isRetried)
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'retryAt is for a run that is retried: leave out retry: false, or it',
+      'retryAt is for a run that is retried: leave out retryAt, or retry: false',
     );
   const time = new Date(at).getTime();
   if (isWithinYears(time)) return new Date(time).toISOString();

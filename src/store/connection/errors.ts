@@ -177,6 +177,9 @@ function namingMigrate(error: TockError): TockError {
   });
 }
 
+/** A number out of range, a text that is no value or holds a NUL, an argument that is refused. */
+const WRONG_VALUE = ['22003', '22021', '22023', '22P02', '22P05'];
+
 /**
  * Turns a failure to reach the database, or to find Tock's tables in it, into one clear line; so too a value
  * that no column takes, such as text with a NUL, which is the fault of who gave it.
@@ -187,7 +190,7 @@ export function explainDatabaseError(thrown: unknown, schema: string): unknown {
   const message = redact(messageOf(error));
   if (error instanceof NoHostError)
     return new TockError('TOCK_DATABASE_UNREACHABLE', message, { cause: error });
-  if (serverAnswer(error)?.state.startsWith('22') === true)
+  if (WRONG_VALUE.includes(serverAnswer(error)?.state ?? ''))
     return new TockError('TOCK_BAD_OPTION', `PostgreSQL does not take a value: ${message}`, { cause: error });
   const remedy = remedyOf(error, schema);
   if (remedy === null) return error;

@@ -6,7 +6,7 @@ import { httpError } from '../../../model/http/ending.js';
 import { refusalOf } from './addresses.js';
 
 export const MAX_BODY_BYTES = 16 * 1024;
-/** More than is kept: what is hidden is whole, also where it would lie across the cut. */
+/** More is read than is kept, so that a secret which lies across the cut is found whole. */
 const MAX_READ_BYTES = 2 * MAX_BODY_BYTES;
 const MAX_HEADER_BYTES = 16 * 1024;
 
