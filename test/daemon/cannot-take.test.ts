@@ -78,6 +78,7 @@ describe('a daemon with room', () => {
 
   it.each([true, false])(
     'sends little while another session holds the only fair key that is ready (it listens: %s)',
+    { tags: 'check' },
     async listen => {
       await test.sql(`insert into tock.fair_scopes (queue, path) values ('default', '$.tenant')`);
       await test.tock.enqueueMany([1, 2].map(() => ({ job: 'known', payload: { tenant: 'a' } })));

@@ -172,7 +172,7 @@ describe('a daemon that may sleep', () => {
     await test.setClock(at(virtual.clock.now()));
   });
 
-  it('does not sleep where nobody could wake it, and says so', async () => {
+  it('does not sleep where nobody could wake it, and says so', { tags: 'check' }, async () => {
     vi.stubEnv('TOCK_DATA', path.join(process.execPath, 'no-folder'));
     await start();
     await virtual.clock.advance(10 * MINUTE);

@@ -239,6 +239,7 @@ describe('a run that is due starts while a worker has room', () => {
 
   it.each([true, false])(
     'which waits for its code, though the daemon is busy all the time (it listens: %s)',
+    { tags: 'check' },
     async listen => {
       await startWarm({ listen });
       for (let n = 0; n < 300; n++) await test.tock.enqueue(long, { as: `long ${n}`, ms: 400 });

@@ -59,7 +59,9 @@ describe('Now', () => {
     await own.close();
   });
 
-  it('says nothing where something ticked, and of what a slow tick leaves out', async () => {
+  it('says nothing where something ticked, and of what a slow tick leaves out', {
+    tags: 'check',
+  }, async () => {
     await test.setClock('2026-03-10T02:06:00Z');
     await test.tock.schedules.upsert({ name: 'quick', job: 'latest', every: '10s' });
     await before();
@@ -77,7 +79,7 @@ describe('Now', () => {
     expect(await line('view')).toMatch(/were left out\. Show them$/);
   });
 
-  it('begins with the last run that ended, and leaves out nothing before it', async () => {
+  it('begins with the last run that ended, and leaves out nothing before it', { tags: 'check' }, async () => {
     await before();
     await test.sql(
       `insert into tock.job_runs (job, payload, trigger, status, created_at, finished_at)

@@ -24,7 +24,7 @@ const said = async (path: string) => words((await pages.get(path)).text.replaceA
 it.each([
   [6000, '6000'],
   [10_029, '10000+'],
-])('how many are dead of %i, all places say %s', async (count, text) => {
+])('how many are dead of %i, all places say %s', { tags: 'check' }, async (count, text) => {
   await test.sql(
     `insert into tock.job_runs_finished (id, job, status, finished_at, errors)
        select n, 'mail', 'dead', tock.now() - n * interval '1 second',

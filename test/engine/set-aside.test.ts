@@ -46,7 +46,7 @@ const count = async (where: string) =>
     ?.count;
 
 describe('admitDespiteBadRows', () => {
-  it('admits a hundred one by one, and sets aside the bad ones among them', async () => {
+  it('admits a hundred one by one, and sets aside the bad ones among them', { tags: 'check' }, async () => {
     let admissions = 0;
     onSend = text => {
       if (text.includes('pg_try_advisory_xact_lock')) admissions++;

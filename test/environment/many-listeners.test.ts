@@ -37,7 +37,7 @@ it('a handler, and a run of a batch, may give its signal to any number of timers
   expect(await warnings(signals)).toEqual([]);
 });
 
-it('an app may wait with one signal for any number of runs, or for changes', async () => {
+it('an app may wait with one signal for any number of runs, or for changes', { tags: 'check' }, async () => {
   const { signal } = new AbortController();
   const id = await test.tock.enqueue(acts);
   await Promise.all(Array.from({ length: 12 }, () => test.tock.runs.wait(id, { execute: true, signal })));

@@ -11,7 +11,9 @@ function spin(): void {
   while (performance.now() < end);
 }
 
-it('a meter reports for how long the event loop was held up since the last reading, and the core in use', async () => {
+it('a meter reports for how long the event loop was held up since the last reading, and the core in use', {
+  tags: 'check',
+}, async () => {
   const meter = startLoadMeter();
   let turns = 0;
   // Samples are taken between them: the first begins what the second is compared with.

@@ -46,7 +46,9 @@ describe('what the job module and a handler have left open', () => {
     return started;
   };
 
-  it('does not keep a tick from ending once the grace is over, with the exit code of its work', async () => {
+  it('does not keep a tick from ending once the grace is over, with the exit code of its work', {
+    tags: 'check',
+  }, async () => {
     await test.sql(`select tock.enqueue('leaves')`);
     const ended = await (await start({ TOCK_GRACE: '0s' })).ended;
     expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });

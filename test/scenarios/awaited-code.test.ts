@@ -24,7 +24,9 @@ it('are executed by who has their job, however many jobs that nobody has come be
   expect((await test.tock.tick()).executed).toMatchObject({ claimed: 0 });
 });
 
-it('are executed however many that this process has, but may not start now, come before', async () => {
+it('are executed however many that this process has, but may not start now, come before', {
+  tags: 'check',
+}, async () => {
   const names = (await test.sql<{ name: string }>(`select n as name from (${MANY}) j(n)`)).map(
     ({ name }) => name,
   );

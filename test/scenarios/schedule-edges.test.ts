@@ -24,7 +24,9 @@ const rows = (definition: string) =>
 
 describe('a clock that was a year ahead, and is set right', () => {
   for (const catchup of ['latest', 'none', 'all'] as const) {
-    it(`makes nothing twice and nothing of the past, and goes on where it had been (catchup ${catchup})`, async () => {
+    it(`makes nothing twice and nothing of the past, and goes on where it had been (catchup ${catchup})`, {
+      tags: 'check',
+    }, async () => {
       const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *', catchup })] });
       await tock.tick();
       await test.setClock('2027-03-01T12:00:00Z');

@@ -7,7 +7,9 @@ import { reuseTestTock } from './test-tock.js';
 
 const DROP_BOUND = 'alter domain tock.count_from_0 drop constraint count_in_0_to_1000000000';
 
-it('createTestDatabase gives an empty database of its own, and drops it while it is in use', async () => {
+it('createTestDatabase gives an empty database of its own, and drops it while it is in use', {
+  tags: 'check',
+}, async () => {
   const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
   expect(one.url).not.toBe(other.url);
   await query(one.url, 'create table mine (id int)');

@@ -33,7 +33,9 @@ const answerOf = async (call: () => unknown): Promise<string | null> => {
 describe('the methods of a Tock', () => {
   const test = openOnce(() => reuseTestTock([plain]));
 
-  it('answer nothing, null, a number, a list and options of another kind with an error that has a code', async () => {
+  it('answer nothing, null, a number, a list and options of another kind with an error that has a code', {
+    tags: 'check',
+  }, async () => {
     const wrong: readonly (readonly unknown[])[] = [
       [],
       [null],

@@ -125,7 +125,7 @@ describe('where more is wrong than one evaluation reads', () => {
     expect(new Set(await flips())).toEqual(new Set(['down']));
   });
 
-  it('what is down after many others is still seen to recover', async () => {
+  it('what is down after many others is still seen to recover', { tags: 'check' }, async () => {
     await addDefinitions(5000);
     await test.sql(
       `insert into tock.alert_states (rule, subject, status, since, last_at, detail)

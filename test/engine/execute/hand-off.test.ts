@@ -136,7 +136,9 @@ describe('a run that is handed off', () => {
     expect(await run(id)).toMatchObject({ handOff: { decision: null } });
   });
 
-  it('is completed with a result of 1 MiB, which jsonb writes with blanks, and with no larger one', async () => {
+  it('is completed with a result of 1 MiB, which jsonb writes with blanks, and with no larger one', {
+    tags: 'check',
+  }, async () => {
     const ones = (count: number) => Array.from({ length: count }, () => 1);
     const id = await handedOff(mourned.name);
     await expect(test.tock.complete(id, 1, ones(524_288))).rejects.toMatchObject({ code: 'TOCK_BAD_RESULT' });
@@ -360,7 +362,9 @@ describe('an answer that comes before the handoff is recorded', () => {
   });
 });
 
-it('answers that can never be written do not hold up those behind them, however large they are', async () => {
+it('answers that can never be written do not hold up those behind them, however large they are', {
+  tags: 'check',
+}, async () => {
   const stuck: string[] = [];
   for (let n = 0; n < 9; n++) stuck.push(await handedOff(cursed.name));
   const id = await handedOff('mourned');

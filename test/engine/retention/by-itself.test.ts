@@ -218,7 +218,9 @@ describe('a turn', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('needs no connection that the pool cannot give: the kept one stays free', async () => {
+  it('needs no connection that the pool cannot give: the kept one stays free', {
+    tags: 'check',
+  }, async () => {
     const database = openDatabase({ connectionString: test.url, connections: 3 });
     const { pool } = database;
     const taken: PoolClient[] = [];
@@ -290,7 +292,7 @@ describe('the doctor', () => {
   });
 });
 
-it('the option is checked when it is given', () => {
+it('the option is checked when it is given', { tags: 'check' }, () => {
   const wrong: readonly [unknown, string][] = [
     ['90d', 'write { keep:'],
     [null, 'write { keep:'],

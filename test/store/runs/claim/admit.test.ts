@@ -101,7 +101,9 @@ describe('admitRuns', () => {
     expect(await admitted(ids)).toEqual([]);
   });
 
-  it('admits none of a queue outside of its hours, and never reads those of a queue without such runs', async () => {
+  it('admits none of a queue outside of its hours, and never reads those of a queue without such runs', {
+    tags: 'check',
+  }, async () => {
     await test.tock.queues.set('open', { window: '11:00-13:00', timezone: 'UTC' });
     await test.tock.queues.set('closed', { window: '13:00-11:00', timezone: 'UTC' });
     await test.tock.queues.set('broken', { window: '11:00-13:00' });
