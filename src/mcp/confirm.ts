@@ -16,15 +16,22 @@ export interface Proposal {
   readonly args: object;
   /** What the token stands for besides the arguments, such as how many runs match. */
   readonly found: unknown;
+  /** The newest run that the token is about, which it names. */
+  readonly upTo?: string;
   /** What would be changed. */
   readonly lines: readonly string[];
 }
 
+/** The newest run that a token is about; undefined: it names none. */
+export const upToOf = (token: string | undefined): string | undefined =>
+  /^[0-9a-f]+-(\d{1,18})$/.exec(token ?? '')?.[1];
+
 /** The answer to a call without the token, or with one that holds no more; null: go on. */
-export function proposed({ tool, args, found, lines }: Proposal): Answer | null {
+export function proposed({ tool, args, found, upTo, lines }: Proposal): Answer | null {
   const { confirm, ...others } = args as { readonly confirm?: string };
   const period = Math.floor(performance.now() / PERIOD_MS);
-  const tokenAt = (time: number) => tokenOf(tool, others, found, time);
+  const tokenAt = (time: number) =>
+    tokenOf(tool, others, [found, upTo], time) + (upTo === undefined ? '' : `-${upTo}`);
   const token = tokenAt(period);
   if (confirm === token || confirm === tokenAt(period - 1)) return null;
   const why =

@@ -24,4 +24,4 @@ export async function ask(
 }
 
 /** The token that a dry run answered. */
-export const tokenOf = ({ text }: Text): string => /confirm: "([0-9a-f]+)"/.exec(text)?.[1] ?? 'no token';
+export const tokenOf = ({ text }: Text): string => /confirm: "([0-9a-f-]+)"/.exec(text)?.[1] ?? 'no token';

@@ -90,25 +90,32 @@ describe('what changes many', () => {
     ]);
   });
 
-  it('is not done with a token of other arguments, with a guess, or when more match since', {
+  it('is not done with a token of other arguments, with a guess, or when others match since', {
     tags: 'check',
   }, async () => {
     await dead(2);
+    await test.tock.enqueue('fails', {}, { delay: '1h' });
     const dry = await ask(test.tock, 'retry', { job: 'fails' }, OPERATE);
     const confirm = tokenOf(dry);
     for (const args of [
       { queue: 'mails', confirm },
       { job: 'fails', limit: 1, confirm },
       { job: 'fails', confirm: '2' },
+      { job: 'fails', confirm: confirm.replace(/-.*/, '-1') },
     ])
       expect((await ask(test.tock, 'retry', args, OPERATE)).text).toContain(
         'the token belongs to other arguments',
       );
-    await dead(1);
+    await test.setClock('2026-03-02T13:00:00Z');
+    await test.tock.tick();
     const late = await ask(test.tock, 'retry', { job: 'fails', confirm }, OPERATE);
     expect(late.text).toContain('retry would change 3 of 3 dead runs');
     expect(new Set(await states())).toEqual(new Set(['dead']));
     expect(await test.tock.audit.list()).toEqual([]);
+    await dead(1);
+    const done = await ask(test.tock, 'retry', { job: 'fails', confirm: tokenOf(late) }, OPERATE);
+    expect(done.text).toContain('retry: 3 are queued now');
+    expect((await states()).toSorted()).toEqual(['dead', 'queued', 'queued', 'queued']);
   });
 
   it('never means all by leaving the filter out', async () => {

@@ -2,7 +2,7 @@
 // Each process that ticks or beats does this; one at a time, in one transaction.
 
 import type { AlertState, Change, FlipKind } from '../../model/alerts/judge.js';
-import { judge } from '../../model/alerts/judge.js';
+import { judge, mutedBy } from '../../model/alerts/judge.js';
 import type { Alerting } from '../../model/alerts/read-alerts.js';
 import { lineOfParts } from '../../model/run/errors/root-cause.js';
 import {
@@ -135,7 +135,7 @@ async function decide(
       states.filter(state => state.rule === rule.name).map(state => [state.subject, state]),
     );
     for (const seen of await gathered.observe(session, rule, [...ofRule.values()])) {
-      const isMuted = muted.has(rule.name) || muted.has(seen.subject);
+      const isMuted = mutedBy(rule, seen.subject).some(name => muted.has(name));
       const options = { rule: rule.name, remindMs: rule.remindMs, isMuted, now };
       const change = judge(ofRule.get(seen.subject) ?? null, seen, options);
       if (change !== null) changes.push({ ...change, condition: rule.when });

@@ -1,7 +1,7 @@
 // What the rules are about, read once for all of them; and what each rule makes of it.
 import { type AttemptEvent, isDeadOver, observeDead, observeFailing } from '../../model/alerts/events.js';
 import { expectedBy } from '../../model/alerts/expectations.js';
-import type { AlertState, Observation } from '../../model/alerts/judge.js';
+import { type AlertState, folderSubject, type Observation } from '../../model/alerts/judge.js';
 import type { Alerting, Rule } from '../../model/alerts/read-alerts.js';
 import { formatSpan } from '../../model/duration.js';
 import type { FrozenSpan } from '../../model/freeze/freeze.js';
@@ -161,7 +161,7 @@ async function observeWaiting(session: Session, rule: Rule): Promise<Observation
 async function observeSilent(session: Session, rule: Rule): Promise<Observation[]> {
   const hosts = await readSilentHosts.run(session, { silentMs: rule.longerThanMs });
   return hosts.map(({ host, folder, silentMs }) => ({
-    subject: `${host}:${folder}`,
+    subject: folderSubject(host, folder),
     isDown: true,
     detail: `nothing on ${host} in ${folder} has ticked for ${formatSpan(silentMs)}: check its crontab, or its service`,
   }));

@@ -4,7 +4,7 @@ import type { Json } from '../../model/job/job.js';
 import { cappedText, MAX_COUNTED, type RunMatch } from '../../model/run/match/run-match.js';
 import type { ManyResult } from '../../model/run/run-methods.js';
 import type { RunStatus } from '../../model/run/states.js';
-import { proposed } from '../confirm.js';
+import { proposed, upToOf } from '../confirm.js';
 import { type Agent, type Answer, type Tool, takes, text, whole } from '../tool.js';
 import { FILTER, runLine } from './lists.js';
 
@@ -157,7 +157,7 @@ function only({ run = '', ...others }: ManyArgs): string {
 
 type Act = (
   match: RunMatch,
-  options: { readonly limit?: number; readonly dryRun?: boolean },
+  options: { readonly limit?: number; readonly dryRun?: boolean; readonly upTo?: string },
 ) => Promise<ManyResult>;
 
 async function onMany(
@@ -177,7 +177,11 @@ async function onMany(
     throw bad(`name a run, or a filter: ${Object.keys(FILTER).join(', ')}`);
   const match: RunMatch = { ...filter, status };
   const { limit } = args;
-  const { matched, pausedQueues } = await act(match, { dryRun: true });
+  const asked = upToOf(args.confirm);
+  const { matched, pausedQueues, upTo } = await act(match, {
+    dryRun: true,
+    ...(asked === undefined ? {} : { upTo: asked }),
+  });
   if (matched === 0) return { lines: [`no ${status.join(' or ')} runs match: nothing to ${tool}`] };
   const count = Math.min(matched, limit ?? matched);
   if (count > MAX_COUNTED)
@@ -190,6 +194,7 @@ async function onMany(
     tool,
     args,
     found: matched,
+    upTo,
     lines: [
       `${tool} would change ${count} of ${cappedText(matched)} ${status.join(' or ')} runs that match`,
       ...pausedQueues.map(
@@ -200,7 +205,7 @@ async function onMany(
     ],
   });
   if (proposal !== null) return proposal;
-  const result = await act(match, { limit: count });
+  const result = await act(match, { limit: count, upTo });
   return {
     lines: [
       `${tool}: ${Object.entries(result.done)

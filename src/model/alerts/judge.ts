@@ -1,4 +1,5 @@
 // The flip rule: how an alert's state changes, and whether channels are notified.
+import type { Rule } from './read-alerts.js';
 
 export type AlertStatus = 'up' | 'down';
 /** `up`: it has recovered. */
@@ -26,6 +27,16 @@ export interface AlertState {
   /** What is wrong, in a sentence. */
   readonly detail: string;
 }
+
+/** The subject of a folder in which nothing ticks. No name of a host has a colon. */
+export const folderSubject = (host: string, folder: string) => `${host}:${folder}`;
+
+/** Names by which an alert is muted: its rule, its subject, the host of a folder in which nothing ticks. */
+export const mutedBy = (rule: Pick<Rule, 'name' | 'when'>, subject: string): readonly string[] => [
+  rule.name,
+  subject,
+  ...(rule.when === 'silent' ? [subject.slice(0, Math.max(subject.indexOf(':'), 0))] : []),
+];
 
 /** What an evaluation found out about a subject. */
 export interface Observation {

@@ -52,10 +52,10 @@ export const listMutes = statement<object, AlertMute>(
   `select ${COLUMNS} from tock.alert_mutes m where m.until > tock.now() order by m.name`,
 );
 
-/** A row if the name is that of a definition or a queue, or of what an alert has been about. */
+/** A row if the name is that of a definition, a queue or a host, or of what an alert has been about. */
 export const isKnownSubject = statement<{ readonly name: string }, { readonly name: string }>(
   'is-known-subject',
   `
 select :name::text as name where exists (select from tock.job_definitions where name = :name) or exists (select from tock.job_queues where name = :name)
-  or exists (select from tock.alert_states where subject = :name)`,
+  or exists (select from tock.ticks where host = :name) or exists (select from tock.alert_states where subject = :name)`,
 );

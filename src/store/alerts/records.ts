@@ -108,7 +108,7 @@ with chosen as materialized (
 )
 select s.rule, s.subject, s.status, ${instant('s.since')} as since, s.detail, s.failure_count as failures, s.run_id::text as "runId", ${instant('s.notified_at')} as "notifiedAt",
   ${about('s', CONDITION)} as about,
-  (select ${instant('max(m.until)')} from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
+  (select ${instant('max(m.until)')} from tock.alert_mutes m where m.name in (s.rule, s.subject, case when ${CONDITION} = 'silent' then split_part(s.subject, ':', 1) end) and m.until > tock.now()) as "mutedUntil",
   (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', ${deliveriesOf('f.id')})
   from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject order by f.id desc limit 1) as "lastFlip"
 from chosen s order by s.status = 'up', s.since desc, s.rule, s.subject`,

@@ -273,6 +273,15 @@ describe('channels are notified when a condition is met, and when it has recover
     await tickOf('web-1', 500);
     await minutes(2);
     expect(sent().slice(1)).toEqual([expect.stringMatching(/web-1:\/srv\/app has recovered/)]);
+    await expect(test.tock.alerts.mute('web-2', { until: '2026-03-09T18:00:00Z' })).rejects.toThrow(
+      /"web-2" is neither .* or a host/,
+    );
+    await test.tock.alerts.mute('web-1', { until: '2026-03-09T18:00:00Z' });
+    await minutes(10);
+    expect(sent()).toHaveLength(2);
+    expect(await test.tock.alerts.list()).toMatchObject([
+      { subject: 'web-1:/srv/app', status: 'down', mutedUntil: new Date('2026-03-09T18:00:00Z') },
+    ]);
   });
 
   it('broken: a definition cannot be evaluated', async () => {
