@@ -69,7 +69,7 @@ describe('a jitter that is changed', () => {
     await test.setClock('2026-03-01T15:00:00Z');
     await test.tock.tick();
     expect(await rows('spread')).toMatchObject([
-      { at: new Date('2026-03-01T13:00:00Z'), status: 'skipped', reason: 'edited' },
+      { at: new Date('2026-03-01T13:00:00Z'), status: 'succeeded', delay: first?.delay },
       { at: new Date('2026-03-01T14:00:00Z'), status: 'succeeded', delay: 0 },
       // The same name and the same jitter: the same delay as before.
       { at: new Date('2026-03-01T15:00:00Z'), status: 'queued', delay: first?.delay },

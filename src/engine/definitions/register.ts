@@ -41,7 +41,6 @@ import {
   upsertDefinitions,
   type WrittenDefinition,
 } from '../../store/definitions/write-definitions.js';
-import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import { copiedError } from '../../store/schema/database-identity.js';
 import type { Engine } from '../engine.js';
 import { learnZones } from '../materialize/learn-zones.js';
@@ -49,7 +48,13 @@ import { recordSpan } from '../materialize/locked-definition.js';
 import { unknownCalendars, withCalendars } from './calendar-dates.js';
 import { linkChains, readCircle } from './chain-links.js';
 import { type RegisteredQueues, registerQueues, reportQueues } from './queues-in-code.js';
-import { beginAgain, exceptionsAtEdit, recordGone, settleBeforeEdit } from './settle-before-edit.js';
+import {
+  beginAgain,
+  exceptionsAtEdit,
+  recordGone,
+  settleBeforeEdit,
+  withdrawAtEdit,
+} from './settle-before-edit.js';
 import { holdZones, settleZones } from './zones/settle-zones.js';
 
 /** What registering the definitions in code has changed. */
@@ -65,13 +70,14 @@ export interface RegisterResult {
  * Registers the definitions of this process.
  *
  * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new definitions
- * begin at now. Of changed ones, due occurrences are first materialized by the old definition; then they keep
- * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
- * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
- * definition whose job was renamed, and has the old name as an alias, is renamed first, and keeps its id.
- * What code states of queues is written with them, below what operators have set. All this concerns the
- * process's own service. A service with a name takes definitions over from the one without at once; from
- * another one only if that has not been seen for five minutes. A process without jobs registers nothing, and
+ * begin at now. Of changed ones, due occurrences are first materialized by the old definition; then they
+ * keep their id, move their cursor to at least now (in a roll-back: to when the newer version was last
+ * seen), and their queued runs that are not yet due, and that they would not make now, are withdrawn.
+ * Vanished ones are marked, their queued runs kept. A definition whose job was renamed, and has the old name
+ * as an alias, is renamed first, and keeps its id. What code states of queues is written with them, below
+ * what operators have set. All this concerns the process's own service. A service with a name takes
+ * definitions over from the one without at once; from another one only if that has not been seen for five
+ * minutes. A process without jobs registers nothing, and
  * a set that was never in force must not let most definitions vanish unless that is allowed: a wrong path, or
  * a wrong database, changes nothing.
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
@@ -246,7 +252,6 @@ async function sync(
   await beginAgain(session, before.filter(isRemoved));
   // By their old names, from which the values of H are.
   const { rows: changedRows, now } = await settleBeforeEdit(session, engine, before, since);
-  const changedIds = changedRows.map(row => row.id);
   changed.forEach((each, index) => {
     const row = changedRows[index];
     if (row) byName.set(nameOf(each), row);
@@ -274,6 +279,7 @@ async function sync(
       return writtenRow(each, cursorOf(row), isRemoved(row) ? null : row, exceptionsOf(row));
     });
     await upsertDefinitions(session, 'code', rows, service);
+    await withdrawAtEdit(session, edits);
     await linkChains(session, written);
     await markCircles(session, engine, written);
     await markUndated(
@@ -282,7 +288,6 @@ async function sync(
       written.map(({ columns }) => columns),
     );
   }
-  if (changedIds.length > 0) await supersedeRuns(session, changedIds);
   for (const row of vanished) await recordGone(session, row, cursorOf(row));
   if (vanished.length > 0)
     await markVanished(

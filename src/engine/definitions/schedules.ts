@@ -24,12 +24,11 @@ import { isServiceGone, putOutOfForce } from '../../store/definitions/registrati
 import { lockDefinition } from '../../store/definitions/stored-definition.js';
 import { markRemoved } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
-import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { requireClient, withDefaults } from '../enqueue.js';
 import { readRecord, requireDefinition } from '../materialize/locked-definition.js';
-import { recordGone } from './settle-before-edit.js';
+import { recordGone, withdrawAtEdit } from './settle-before-edit.js';
 import { definedInCode, type GuardedDefinition, requireVersion, writeSchedules } from './write-schedules.js';
 
 /** A schedule made at run time: when, by which policies, and with which payload a job is to run. */
@@ -99,10 +98,11 @@ export async function upsertSchedule(
  * `client`, what is written commits or rolls back with the caller's transaction, which may go on after a
  * refusal. Everything is checked before anything is written.
  *
- * An edit keeps the id, begins at the database's now, withdraws queued runs that are not yet due, and never
- * touches a running one. Due occurrences without a run are first materialized by the old schedule. A pause is
- * kept. If nothing changed, nothing is written, including the version. A name that was removed comes back
- * with its old id, so that no occurrence can come twice.
+ * An edit keeps the id, begins at the database's now, withdraws queued runs that are not yet due and that
+ * the edited schedule would not make, and never touches a running one. Due occurrences without a run are
+ * first materialized by the old schedule. A pause is kept. If nothing changed, nothing is written,
+ * including the version. A name that was removed comes back with its old id, so that no occurrence can come
+ * twice.
  * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code has; TOCK_UNKNOWN_JOB,
  * TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION; TOCK_BAD_OPTION also for two of one name, and for a
  * client without a transaction
@@ -213,7 +213,7 @@ export async function removeSchedule(
     const now = Math.max(await readNow(session), row.cursor_ms);
     // One that vanished has had no occurrences since.
     if (!row.is_vanished) await recordGone(session, row, now);
-    await supersedeRuns(session, [row.id]);
+    await withdrawAtEdit(session, [{ row, after: null }]);
     await markRemoved(session, row.id, now);
     const details = { version: row.version, job: row.job };
     await audit(session, engine, { action: 'schedules.remove', targets: [name], details });

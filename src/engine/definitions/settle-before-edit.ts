@@ -1,6 +1,7 @@
 // What comes first when definitions are edited, removed, or vanish.
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import { occurs } from '../../model/planning/exceptions.js';
+import { windowOf } from '../../model/planning/window.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import {
@@ -11,6 +12,7 @@ import {
 import { lockDefinitionsNamed, type StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { clearPause } from '../../store/definitions/write-definitions.js';
 import { insertOccurrences } from '../../store/runs/materialize.js';
+import { type EarlyRun, readEarlyRuns, supersedeRuns } from '../../store/runs/operator-moves.js';
 import type { Engine } from '../engine.js';
 import { recordSpan, workingSchedule } from '../materialize/locked-definition.js';
 import { materializeBeforeEdit } from '../materialize/materialize.js';
@@ -68,7 +70,7 @@ export async function recordGone(session: Session, row: StoredDefinition, now: n
   await exceptionsAtEdit(session, [{ row, after: null }], now);
 }
 
-interface Edit {
+export interface Edit {
   readonly row: StoredDefinition;
   /** What it becomes; null: it is removed. */
   readonly after: DefinitionColumns | null;
@@ -103,4 +105,28 @@ export async function exceptionsAtEdit(
   });
   await insertOccurrences(session, lost);
   return exceptionsOf;
+}
+
+/**
+ * Withdraws queued runs that are not yet due, and that the definition as it becomes would not make: of none
+ * of its occurrences, or out of its window. The others stay as they were made, so that no deploy loses one.
+ * The caller holds the locks.
+ */
+export async function withdrawAtEdit(session: Session, edits: readonly Edit[]): Promise<void> {
+  if (edits.length === 0) return;
+  const early = await readEarlyRuns.run(session, { definitionIds: edits.map(({ row }) => row.id) });
+  const stay = new Map(edits.map(edit => [edit.row.id, early.length === 0 ? null : staysAfter(edit)]));
+  await supersedeRuns(
+    session,
+    early.filter(run => !stay.get(run.definitionId)?.(run)),
+  );
+}
+
+function staysAfter({ row, after }: Edit): ((run: EarlyRun) => boolean) | null {
+  if (after === null) return null;
+  const schedule = workingSchedule(after);
+  const window = windowOf(after);
+  return ({ scheduledFor, runAt }) =>
+    (after.after === null ? schedule !== null && occurs(schedule, scheduledFor) : row.after !== null) &&
+    (window === null || window.isOpen(runAt));
 }

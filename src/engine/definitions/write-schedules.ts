@@ -18,14 +18,13 @@ import {
 } from '../../store/definitions/stored-definition.js';
 import { insertDefinitions, upsertDefinitions } from '../../store/definitions/write-definitions.js';
 import { type DefinitionRecord, readDefinitionRecords } from '../../store/reads/runs.js';
-import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { recordSpan, scheduleOf, storedFingerprint } from '../materialize/locked-definition.js';
 import { unknownCalendars, withCalendars } from './calendar-dates.js';
 import { linkChains, readCircle } from './chain-links.js';
 import { writtenRow } from './register.js';
-import { beginAgain, exceptionsAtEdit, settleBeforeEdit } from './settle-before-edit.js';
+import { beginAgain, exceptionsAtEdit, settleBeforeEdit, withdrawAtEdit } from './settle-before-edit.js';
 import { holdZones } from './zones/settle-zones.js';
 
 /** A schedule to be written, and the version at which it must be. */
@@ -156,20 +155,16 @@ async function editChanged(
   );
   const { rows: settled, now } = await settleBeforeEdit(session, engine, rows);
   const edits = asked.map(({ each, row }, index) => ({ each, row: settled[index] ?? row }));
-  const ids = edits.map(({ row }) => row.id);
+  const changes = edits.map(({ each, row }) => ({ row, after: each.columns }));
   const cursorOf = (row: StoredDefinition) => Math.max(now, row.cursor_ms);
   for (const { row } of edits)
     if (row.is_paused && !row.is_vanished) await recordSpan(session, row, cursorOf(row), 'paused');
-  const exceptionsOf = await exceptionsAtEdit(
-    session,
-    edits.map(({ each, row }) => ({ row, after: each.columns })),
-    now,
-  );
+  const exceptionsOf = await exceptionsAtEdit(session, changes, now);
   const written = edits.map(({ each, row }) =>
     writtenRow(each, cursorOf(row), row.is_vanished ? null : row, exceptionsOf(row)),
   );
   await upsertDefinitions(session, 'runtime', written);
-  await supersedeRuns(session, ids);
+  await withdrawAtEdit(session, changes);
   return edits.map(({ each }) => each);
 }
 

@@ -115,13 +115,33 @@ export async function cancelRun(session: Session, id: string, reason: string | n
   return { result, freed, outboxWritten };
 }
 
-const SUPERSEDE = statement<{ definitionIds: readonly string[] }, { id: string }>(
+/** A run of an occurrence that is not yet due. Instants in epoch milliseconds. */
+export interface EarlyRun {
+  readonly id: string;
+  readonly definitionId: string;
+  readonly scheduledFor: number;
+  readonly runAt: number;
+}
+
+/** What waits for others was due. */
+const IS_EARLY = `r.status in (${statuses('supersede')}) and r.trigger = 'cron'
+    and r.scheduled_for is not null and r.run_at > tock.now() and r.run_at < '9999-12-31' and not ${hasBegun('r')}`;
+
+const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
+
+/** Queued runs of definitions that are not yet due: by their jitter, or by a window. */
+export const readEarlyRuns = statement<{ definitionIds: readonly string[] }, EarlyRun>(
+  'read-early-runs',
+  `
+select r.id::text, r.definition_id::text as "definitionId", ${epochMs('r.scheduled_for')} as "scheduledFor", ${epochMs('r.run_at')} as "runAt"
+from tock.job_runs_live r where r.definition_id = any(:definitionIds::bigint[]) and ${IS_EARLY} order by r.id`,
+);
+
+const SUPERSEDE = statement<{ ids: readonly string[] }, { id: string }>(
   'supersede-runs',
   `
 with target as materialized (
-  select r.id from tock.job_runs_live r
-  where r.definition_id = any(:definitionIds::bigint[]) and r.status in (${statuses('supersede')}) and r.trigger = 'cron'
-    and r.scheduled_for is not null and r.run_at > tock.now() and r.run_at < '9999-12-31' and not ${hasBegun('r')}
+  select r.id from tock.job_runs_live r where r.id = any(:ids::bigint[]) and ${IS_EARLY}
   order by r.id for update skip locked
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
@@ -132,12 +152,9 @@ with target as materialized (
 select id from ended`,
 );
 
-/**
- * Withdraws an edited definition's queued runs that are not yet due; each leaves a skipped row. What waits
- * for others was due, and stays.
- */
-export async function supersedeRuns(session: Session, definitionIds: readonly string[]): Promise<number> {
-  return (await SUPERSEDE.run(session, { definitionIds })).length;
+/** Withdraws queued runs that are not yet due; each leaves a skipped row. */
+export async function supersedeRuns(session: Session, runs: readonly EarlyRun[]): Promise<void> {
+  if (runs.length > 0) await SUPERSEDE.run(session, { ids: runs.map(({ id }) => id) });
 }
 
 /** At which pace runs start that are retried together: one each `stepMs`, counted from an instant. */

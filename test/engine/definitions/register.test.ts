@@ -145,9 +145,12 @@ describe('register', () => {
     expect((await two.tick()).materialized).toMatchObject({ definitions: 0 });
   });
 
-  it('withdraws queued runs of the old schedule that are not yet due, and records it', {
-    tags: 'check',
-  }, async () => {
+  it.each([
+    ['withdraws', { cron: '15 * * * *' }],
+    ['withdraws', { cron: '0 * * * *', jitter: '30m', window: '14:00-15:00' }],
+    ['keeps', { cron: '0 * * * *', jitter: '30m', pauseOnFailure: 3 }],
+    ['keeps', { cron: '0,30 12-14 * * *', window: '13:00-14:00' }],
+  ])('%s a run that is not yet due where the job becomes %o, and records it', async (what, after) => {
     const one = test.another({ jobs: [job('a', { cron: '0 * * * *', jitter: '30m' })] });
     await one.register();
     await test.setClock('2026-03-01T13:00:00Z');
@@ -156,8 +159,17 @@ describe('register', () => {
       `select run_at <= tock.now() as due from tock.job_runs_live`,
     );
     expect(live).toEqual([{ due: false }]);
-    await test.another({ jobs: [job('a', { cron: '15 * * * *' })] }).register();
-    expect(await one.runs.list()).toMatchObject([{ status: 'skipped', skipReason: 'edited' }]);
+    const two = test.another({ jobs: [job('a', after)] });
+    await two.register();
+    expect(await one.runs.list()).toMatchObject([
+      what === 'keeps' ? { status: 'queued' } : { status: 'skipped', skipReason: 'edited' },
+    ]);
+    await test.setClock('2026-03-01T13:29:59Z');
+    await two.tick();
+    expect((await two.runs.list()).map(({ status }) => status)).toEqual(
+      what === 'keeps' ? ['succeeded'] : expect.arrayContaining(['skipped']),
+    );
+    expect(await proveAll(two)).toEqual([]);
   });
 
   it('loses no occurrence to a deploy: what came due under the old definition is materialized first', {

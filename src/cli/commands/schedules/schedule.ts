@@ -76,7 +76,7 @@ function addSet(schedule: Command): Command {
   const command = withJson(schedule.command('set'))
     .summary('change a schedule')
     .description(
-      'Changes only what is given, from now on. Queued runs that are not due yet are withdrawn. “none” removes --window, --exclude, --shift, --start-at, --end-at, --remaining, --pause-on-failure, --start-deadline and --catchup-window.',
+      'Changes only what is given, from now on. Queued runs that are not due yet are withdrawn if the edited schedule would not make them. “none” removes --window, --exclude, --shift, --start-at, --end-at, --remaining, --pause-on-failure, --start-deadline and --catchup-window.',
     )
     .argument('<name>', 'name of the schedule')
     .option('--job <job>', 'name of the job');
