@@ -12,14 +12,11 @@ const MINUTE = 60_000;
 const START = Date.parse('2026-03-28T18:00:00Z');
 const VERSIONS: readonly JobSchedule[] = [
   { cron: '*/20 * * * *', jitter: '15m' },
-  { cron: '*/20 * * * *', jitter: '15m', pauseOnFailure: 3 },
   { cron: '*/20 * * * *' },
   { cron: '0 */2 * * *', jitter: '90m', timezone: 'Europe/Berlin', catchup: 'all', overlap: 'allow_all' },
   { cron: '*/30 * * * *', window: '01:00-05:00', timezone: 'Europe/Berlin', overlap: 'allow_all' },
   { every: '40m', window: '20:00-23:00', catchup: 'all', overlap: 'buffer_one' },
 ];
-const versionOf = (schedule: JobSchedule) => defineJob({ name: 'work', schedule, run: () => undefined });
-
 const test = openForEach(reuseTestTock, ({ setClock }) => setClock(new Date(START).toISOString()));
 
 /** Whether the code would make such a run. */
@@ -31,17 +28,19 @@ function makes({ window, ...schedule }: JobSchedule, scheduledFor: Date, runAt: 
   );
 }
 
+const version = fc.nat(VERSIONS.length - 1);
+const minutes = fc.oneof(fc.integer({ min: 0, max: 21 }), fc.integer({ min: 0, max: 300 }));
 const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('tick' as const), minutes }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('deploy' as const), version }) },
   {
-    weight: 4,
-    arbitrary: fc.record({ do: fc.constant('pass' as const), minutes: fc.integer({ min: 1, max: 90 }) }),
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('roll back' as const), by: fc.integer({ min: 1, max: 3 }) }),
   },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('tick' as const) }) },
   {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('deploy' as const), version: fc.nat(VERSIONS.length - 1) }),
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const, 'resume' as const) }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -54,11 +53,31 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 it('no deploy loses an occurrence or leaves one unexplained, whatever operators do meanwhile', async () => {
-  const versions = VERSIONS.map(schedule => ({
-    schedule,
-    tock: test.another({ jobs: [versionOf(schedule)] }),
-  }));
-  let [current] = versions as [{ readonly schedule: JobSchedule; readonly tock: Tock }];
+  const deployed: { readonly schedule: JobSchedule; readonly tock: Tock }[] = [];
+  const made = (schedule: JobSchedule) => {
+    // Each has never been there before.
+    const options = { ...schedule, pauseOnFailure: 100 + deployed.length };
+    const job = defineJob({ name: 'work', schedule: options, run: () => undefined });
+    return { schedule, tock: test.another({ jobs: [job] }) };
+  };
+  let current = made({ cron: '*/20 * * * *' });
+  const deploy = async (after: typeof current) => {
+    const early = await test.sql<{ id: string; scheduled_for: Date; run_at: Date }>(
+      `select id, scheduled_for, run_at from tock.job_runs_live where status = 'queued' and run_at > tock.now()`,
+    );
+    if ((await after.tock.register()).status !== 'registered') return;
+    deployed.push(after);
+    current = after;
+    const left = await test.sql<{ id: string }>('select id from tock.job_runs_live');
+    for (const { id, scheduled_for, run_at } of early) {
+      const stays = left.some(run => run.id === id);
+      expect(stays, `run ${id}, for ${scheduled_for.toISOString()}`).toBe(
+        makes(after.schedule, scheduled_for, run_at),
+      );
+      seen[stays ? 'kept' : 'withdrawn']++;
+    }
+  };
+  const seen = { kept: 0, withdrawn: 0 };
   let now = START;
   const coming = (which: number) => {
     let at: Date | null = new Date(now);
@@ -68,27 +87,17 @@ it('no deploy loses an occurrence or leaves one unexplained, whatever operators 
   const play = async (each: Step) => {
     const { tock } = current;
     switch (each.do) {
-      case 'pass':
-        now += each.minutes * MINUTE;
-        return await test.setClock(new Date(now).toISOString());
       case 'tick':
+        now += each.minutes * MINUTE;
+        await test.setClock(new Date(now).toISOString());
         return await tock.tick();
-      case 'deploy': {
-        const after = versions[each.version];
-        if (after === undefined) throw new Error('there is no such version');
-        const early = await test.sql<{ id: string; scheduled_for: Date; run_at: Date }>(
-          `select id, scheduled_for, run_at from tock.job_runs_live where status = 'queued' and run_at > tock.now()`,
-        );
-        if ((await after.tock.register()).status !== 'registered') return;
-        current = after;
-        const left = await test.sql<{ id: string }>('select id from tock.job_runs_live');
-        for (const { id, scheduled_for, run_at } of early)
-          expect(
-            left.some(run => run.id === id),
-            `run ${id}, for ${scheduled_for.toISOString()}`,
-          ).toBe(makes(after.schedule, scheduled_for, run_at));
-        return;
-      }
+      case 'deploy':
+        return await deploy(made(VERSIONS[each.version] ?? current.schedule));
+      case 'roll back':
+        // By then the version in force has not been seen for five minutes.
+        now += 6 * MINUTE;
+        await test.setClock(new Date(now).toISOString());
+        return await deploy(deployed.at(-1 - each.by) ?? current);
       case 'skip':
       case 'move': {
         const at = coming(each.which);
@@ -114,4 +123,5 @@ it('no deploy loses an occurrence or leaves one unexplained, whatever operators 
     }),
     { numRuns: rounds(2, 10), endOnFailure: true },
   );
+  expect(Math.min(seen.kept, seen.withdrawn)).toBeGreaterThan(0);
 });
