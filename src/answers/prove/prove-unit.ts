@@ -79,7 +79,7 @@ export async function proveUnit(
   const strays = matched.strays.filter(
     stray => !isKnown(proving, unit, stray) && !hadOtherOffset(proving, unit, stray.at),
   );
-  for (const stray of await withoutMovedEarlier(session, proving, strays))
+  for (const stray of await withoutMovedTo(session, proving, strays))
     find(
       'unexpected',
       stray.at,
@@ -190,20 +190,24 @@ async function withoutMoved(
   return left;
 }
 
-/** Without those that a version had, and made earlier than their time: since then another is in force. */
-async function withoutMovedEarlier(
+/** Without those that were moved, and that the version had which was in force at their new time. */
+async function withoutMovedTo(
   session: Session,
   { definition, timeline, evaluate }: Proving,
   strays: readonly Stray[],
 ): Promise<readonly Stray[]> {
   const times = strays.map(({ at }) => at * 1000);
-  if (times.length === 0 || !definition.is_excepted) return strays;
+  if (times.length === 0) return strays;
   const span = { from: Math.min(...times), to: Math.max(...times) + 1 };
   const moved = await readExceptionsIn(session, definition.id, span);
   const wasMade = (at: number) =>
-    moved.some(each => each.at === at && each.dueAt < at) &&
-    [...timeline.segments, ...timeline.superseded].some(({ version }) =>
-      hasOccurrence(evaluate(version), at),
+    moved.some(
+      each =>
+        each.at === at &&
+        [...timeline.segments, ...timeline.superseded].some(
+          ({ version, from, to }) =>
+            each.dueAt > from && each.dueAt <= to && hasOccurrence(evaluate(version), at),
+        ),
     );
   return strays.filter(({ at }) => !wasMade(at * 1000));
 }

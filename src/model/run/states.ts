@@ -209,7 +209,8 @@ export const SKIP_REASONS = {
   window: 'it could not run within the definition’s window',
   chain: 'what it was to run after did not end as it asks',
   paused: 'the definition was paused',
-  edited: 'the definition was removed, or edited to one without this occurrence, before the run was made or due',
+  edited:
+    'the definition was removed, or edited to one without this occurrence, before the run was made or due',
   excepted: 'an operator has skipped this occurrence',
 } as const;
 /** Why an expected occurrence gave no execution. */
