@@ -107,6 +107,13 @@ describe('an occurrence that is moved', () => {
     expect(keys).toEqual([{ key: expect.stringMatching(/^cron:\d+:2026-03-01T13:00:00Z$/) }]);
   });
 
+  it('is not among those for which the run after an outage stands', async () => {
+    await test.tock.schedules.move('hourly', at('14:00'), at('14:10'));
+    await tickAt('15:30');
+    expect(await rows()).toEqual(['13:00 catchup', '14:00 at 14:10 succeeded', '15:00 succeeded']);
+    expect((await test.tock.runs.list()).map(({ occurrenceCount }) => occurrenceCount)).toContain(2);
+  });
+
   it('is moved again until it is due, also when its own time has passed', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
     await tickAt('14:00');

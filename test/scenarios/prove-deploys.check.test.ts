@@ -10,7 +10,9 @@ import { reuseTestTock } from '../support/test-tock.js';
 
 const MINUTE = 60_000;
 const START = Date.parse('2026-03-28T18:00:00Z');
-const VERSIONS: readonly JobSchedule[] = [
+const VERSIONS: readonly (JobSchedule | null)[] = [
+  // The job stays, and its schedule goes.
+  null,
   { cron: '*/20 * * * *', jitter: '15m' },
   { cron: '*/20 * * * *' },
   { cron: '0 */2 * * *', jitter: '90m', timezone: 'Europe/Berlin', catchup: 'all', overlap: 'allow_all' },
@@ -32,7 +34,11 @@ const version = fc.nat(VERSIONS.length - 1);
 const minutes = fc.oneof(fc.integer({ min: 0, max: 21 }), fc.integer({ min: 0, max: 300 }));
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('tick' as const), minutes }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('deploy' as const), version }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant('deploy' as const), version }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('backfill' as const), minutes }) },
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constant('roll back' as const), by: fc.integer({ min: 1, max: 3 }) }),
@@ -53,17 +59,21 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 it('no deploy loses an occurrence or leaves one unexplained, whatever operators do meanwhile', async () => {
-  const deployed: { readonly schedule: JobSchedule; readonly tock: Tock }[] = [];
-  const made = (schedule: JobSchedule) => {
+  interface Version {
+    readonly schedule: JobSchedule | null;
+    readonly tock: Tock;
+  }
+  const deployed: Version[] = [];
+  const made = (schedule: JobSchedule | null): Version => {
     // Each has never been there before.
-    const options = { ...schedule, pauseOnFailure: 100 + deployed.length };
-    const job = defineJob({ name: 'work', schedule: options, run: () => undefined });
+    const own = schedule && { schedule: { ...schedule, pauseOnFailure: 100 + deployed.length } };
+    const job = defineJob({ name: 'work', priority: deployed.length, ...own, run: () => undefined });
     return { schedule, tock: test.another({ jobs: [job] }) };
   };
   let current = made({ cron: '*/20 * * * *' });
-  const deploy = async (after: typeof current) => {
+  const deploy = async (after: Version) => {
     const early = await test.sql<{ id: string; scheduled_for: Date; run_at: Date }>(
-      `select id, scheduled_for, run_at from tock.job_runs_live where status = 'queued' and run_at > tock.now()`,
+      `select id, scheduled_for, run_at from tock.job_runs_live where status = 'queued' and trigger = 'cron' and run_at > tock.now()`,
     );
     if ((await after.tock.register()).status !== 'registered') return;
     deployed.push(after);
@@ -72,7 +82,7 @@ it('no deploy loses an occurrence or leaves one unexplained, whatever operators 
     for (const { id, scheduled_for, run_at } of early) {
       const stays = left.some(run => run.id === id);
       expect(stays, `run ${id}, for ${scheduled_for.toISOString()}`).toBe(
-        makes(after.schedule, scheduled_for, run_at),
+        after.schedule !== null && makes(after.schedule, scheduled_for, run_at),
       );
       seen[stays ? 'kept' : 'withdrawn']++;
     }
@@ -80,8 +90,9 @@ it('no deploy loses an occurrence or leaves one unexplained, whatever operators 
   const seen = { kept: 0, withdrawn: 0 };
   let now = START;
   const coming = (which: number) => {
-    let at: Date | null = new Date(now);
-    for (let n = 0; n <= which && at !== null; n++) at = nextOccurrence(current.schedule, at);
+    const { schedule } = current;
+    let at = schedule && new Date(now);
+    for (let n = 0; n <= which && schedule !== null && at !== null; n++) at = nextOccurrence(schedule, at);
     return at;
   };
   const play = async (each: Step) => {
@@ -92,12 +103,17 @@ it('no deploy loses an occurrence or leaves one unexplained, whatever operators 
         await test.setClock(new Date(now).toISOString());
         return await tock.tick();
       case 'deploy':
-        return await deploy(made(VERSIONS[each.version] ?? current.schedule));
+        return await deploy(made(VERSIONS[each.version] ?? null));
       case 'roll back':
         // By then the version in force has not been seen for five minutes.
         now += 6 * MINUTE;
         await test.setClock(new Date(now).toISOString());
         return await deploy(deployed.at(-1 - each.by) ?? current);
+      case 'backfill':
+        return await tock.schedules.backfill('work', {
+          from: new Date(now - each.minutes * MINUTE),
+          to: new Date(now),
+        });
       case 'skip':
       case 'move': {
         const at = coming(each.which);

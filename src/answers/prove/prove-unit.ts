@@ -89,7 +89,8 @@ export async function proveUnit(
   for (const row of ledger.wide) {
     const wrong =
       row.at < ledger.end
-        ? ((await wrongCountOf(session, proving, unit, row)) ?? overlapsRun(proving, unit, row, ledger))
+        ? ((await wrongCountOf(session, proving, unit, row)) ??
+          (await overlapsRun(session, proving, unit, row, ledger)))
         : null;
     if (wrong !== null && !hadOtherOffset(proving, unit, row.at))
       find('count', row.at, [row.id], `run ${row.id}: ${wrong}`);
@@ -264,10 +265,8 @@ async function wrongCountOf(
   row: WideRow,
 ): Promise<string | null> {
   if (segment === null || schedule === null || wrongCount(row, segment, schedule) === null) return null;
-  // A span passes over what has an exception.
-  const span = { from: segment.from, to: row.at * 1000 };
-  const exceptions = await readExceptionsIn(session, definition.id, span);
-  const wrong = wrongCount(row, segment, withoutExcepted(schedule, exceptions));
+  const regular = await withoutExceptionsBefore(session, definition, segment, schedule, row.at);
+  const wrong = wrongCount(row, segment, regular);
   if (wrong === null) return null;
   const isOfEarlier = timeline.superseded.some(each => {
     const own = evaluate(each.version);
@@ -277,17 +276,31 @@ async function wrongCountOf(
 }
 
 /** What a run stands for had no run of its own, unless a cursor was reset. */
-function overlapsRun(
-  { voided }: Proving,
-  { schedule }: Unit,
+async function overlapsRun(
+  session: Session,
+  { definition, voided }: Proving,
+  { segment, schedule }: Unit,
   { at, first, count }: WideRow,
   { runs }: Ledger,
-): string | null {
-  if (first !== null || schedule === null || voided.length > 0) return null;
-  const before = indexOf(runs.at, (schedule.previous(at * 1000) ?? 0) / 1000);
-  return runs.kind[before] === 'cron'
+): Promise<string | null> {
+  if (first !== null || segment === null || schedule === null || voided.length > 0) return null;
+  const hasOneBefore = (own: CompiledSchedule) =>
+    runs.kind[indexOf(runs.at, (own.previous(at * 1000) ?? 0) / 1000)] === 'cron';
+  if (!hasOneBefore(schedule)) return null;
+  return hasOneBefore(await withoutExceptionsBefore(session, definition, segment, schedule, at))
     ? `it stands for ${count} occurrences, and the one before it has a run of its own`
     : null;
+}
+
+/** The occurrences that a row of several may stand for: it passes over what has an exception. */
+async function withoutExceptionsBefore(
+  session: Session,
+  { id }: ProvedDefinition,
+  { from }: NonNullable<Unit['segment']>,
+  schedule: CompiledSchedule,
+  at: number,
+): Promise<CompiledSchedule> {
+  return withoutExcepted(schedule, await readExceptionsIn(session, id, { from, to: at * 1000 }));
 }
 
 /** What `remaining` and the runs that were made say, where they do not agree; null: they do. */
