@@ -30,6 +30,8 @@ const vitest = await createVitest(
     reporters: [{ onTestCaseResult: () => void process.send({ isAlive: true }) }],
     silent: true,
     include: ['test/**/*.test.ts'],
+    // As vitest.config.ts has it.
+    tags: [{ name: 'check' }],
     // A thread is gone with its process: nothing is left behind when that is killed.
     pool: 'threads',
     maxWorkers: 1,

@@ -69,17 +69,16 @@ export interface RegisterResult {
 /**
  * Registers the definitions of this process.
  *
- * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new definitions
- * begin at now. Of changed ones, due occurrences are first materialized by the old definition; then they
- * keep their id, move their cursor to at least now (in a roll-back: to when the newer version was last
- * seen), and their queued runs that are not yet due, and that they would not make now, are withdrawn.
- * Vanished ones are marked, their queued runs kept. A definition whose job was renamed, and has the old name
- * as an alias, is renamed first, and keeps its id. What code states of queues is written with them, below
- * what operators have set. All this concerns the process's own service. A service with a name takes
+ * One cheap statement when nothing changed. Otherwise one transaction under an advisory lock: new
+ * definitions begin at now. Of changed ones, due occurrences are first materialized by the old definition;
+ * then they keep their id, move their cursor to at least now (in a roll-back: to when the newer version was
+ * last seen), and their queued runs that are not yet due, and that they would not make now, are withdrawn.
+ * Vanished ones are marked, their queued runs kept. A definition whose job was renamed, and has the old
+ * name as an alias, is renamed first, and keeps its id. What code states of queues is written with them,
+ * below what operators have set. All this concerns the process's own service. A service with a name takes
  * definitions over from the one without at once; from another one only if that has not been seen for five
- * minutes. A process without jobs registers nothing, and
- * a set that was never in force must not let most definitions vanish unless that is allowed: a wrong path, or
- * a wrong database, changes nothing.
+ * minutes. A process without jobs registers nothing, and a set that was never in force must not let most
+ * definitions vanish unless that is allowed: a wrong path, or a wrong database, changes nothing.
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
  * TOCK_BAD_SESSION for settings of the session under which Tock would read or write what is wrong;
  * TOCK_WOULD_VANISH; TOCK_NAME_TAKEN; TOCK_BAD_JOB for a schema that refuses what its job is given

@@ -115,7 +115,8 @@ export async function exceptionsAtEdit(
 export async function withdrawAtEdit(session: Session, edits: readonly Edit[]): Promise<void> {
   if (edits.length === 0) return;
   const early = await readEarlyRuns.run(session, { definitionIds: edits.map(({ row }) => row.id) });
-  const stay = new Map(edits.map(edit => [edit.row.id, early.length === 0 ? null : staysAfter(edit)]));
+  if (early.length === 0) return;
+  const stay = new Map(edits.map(edit => [edit.row.id, staysAfter(edit)]));
   await supersedeRuns(
     session,
     early.filter(run => !stay.get(run.definitionId)?.(run)),
