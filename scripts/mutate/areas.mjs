@@ -4,18 +4,8 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from './mutants.mjs';
 
-const filesOf = (folder, ending) =>
-  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith(ending))
-    .map(name => path.join(folder, name))
-    .sort();
-
-/** What finds a fault of the engine that the tests of its area do not find. Without those that take long. */
-const ENGINE = ['store', 'engine', 'scenarios', 'daemon']
-  .flatMap(room => filesOf(`test/${room}`, '.test.ts'))
-  .filter(file => !file.endsWith('.check.test.ts'));
-
-const FIRST = [
+/** The areas whose score is held. */
+export const AREAS = [
   {
     name: 'decide',
     sources: [
@@ -189,10 +179,11 @@ const FIRST = [
   },
 ];
 
-/** The areas whose score is held. */
-export const AREAS = FIRST.map(area =>
-  area.name === 'decide' ? area : { ...area, tests: [...new Set([...area.tests, ...ENGINE])] },
-);
+const filesOf = (folder, ending) =>
+  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith(ending))
+    .map(name => path.join(folder, name))
+    .sort();
 
 /** The rest of model, store and engine, a room each: for --all. */
 export function rooms() {

@@ -26,14 +26,19 @@ export interface Proposal {
 export const upToOf = (token: string | undefined): string | undefined =>
   /^[0-9a-f]+-(\d{1,18})$/.exec(token ?? '')?.[1];
 
+/** Whether a call comes with the token for what was found, as it is now and was in the period before. */
+export function isConfirmed(asked: Omit<Proposal, 'lines'>): boolean {
+  const { confirm } = asked.args as { readonly confirm?: string };
+  const period = periodNow();
+  return confirm === tokenOf(asked, period) || confirm === tokenOf(asked, period - 1);
+}
+
 /** The answer to a call without the token, or with one that holds no more; null: go on. */
-export function proposed({ tool, args, found, upTo, lines }: Proposal): Answer | null {
-  const { confirm, ...others } = args as { readonly confirm?: string };
-  const period = Math.floor(performance.now() / PERIOD_MS);
-  const tokenAt = (time: number) =>
-    tokenOf(tool, others, [found, upTo], time) + (upTo === undefined ? '' : `-${upTo}`);
-  const token = tokenAt(period);
-  if (confirm === token || confirm === tokenAt(period - 1)) return null;
+export function proposed({ lines, ...asked }: Proposal): Answer | null {
+  if (isConfirmed(asked)) return null;
+  const { tool } = asked;
+  const { confirm } = asked.args as { readonly confirm?: string };
+  const token = tokenOf(asked, periodNow());
   const why =
     confirm === undefined
       ? 'Nothing has been changed: this was a dry run.'
@@ -47,10 +52,14 @@ export function proposed({ tool, args, found, upTo, lines }: Proposal): Answer |
 /** How many wait, so that one more makes no difference, and twice as many do. */
 export const magnitude = (count: number): number => Math.ceil(Math.log2(count + 1));
 
-function tokenOf(tool: string, args: object, found: unknown, period: number): string {
-  const sorted = Object.entries(args).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHmac('sha256', SECRET)
-    .update(JSON.stringify([tool, sorted, found, period]))
+const periodNow = () => Math.floor(performance.now() / PERIOD_MS);
+
+function tokenOf({ tool, args, found, upTo }: Omit<Proposal, 'lines'>, period: number): string {
+  const { confirm: _, ...others } = args as { readonly confirm?: string };
+  const sorted = Object.entries(others).sort(([a], [b]) => (a < b ? -1 : 1));
+  const hash = createHmac('sha256', SECRET)
+    .update(JSON.stringify([tool, sorted, found, upTo, period]))
     .digest('hex')
     .slice(0, 12);
+  return upTo === undefined ? hash : `${hash}-${upTo}`;
 }

@@ -101,11 +101,12 @@ describe('what changes many', () => {
       { queue: 'mails', confirm },
       { job: 'fails', limit: 1, confirm },
       { job: 'fails', confirm: '2' },
-      { job: 'fails', confirm: confirm.replace(/-.*/, '-1') },
     ])
       expect((await ask(test.tock, 'retry', args, OPERATE)).text).toContain(
         'the token belongs to other arguments',
       );
+    const forged = { job: 'fails', confirm: confirm.replace(/-.*/, '-1') };
+    expect((await ask(test.tock, 'retry', forged, OPERATE)).text).toContain('retry would change 2 of 2 dead');
     await test.setClock('2026-03-02T13:00:00Z');
     await test.tock.tick();
     const late = await ask(test.tock, 'retry', { job: 'fails', confirm }, OPERATE);

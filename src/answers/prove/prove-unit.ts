@@ -79,7 +79,7 @@ export async function proveUnit(
   const strays = matched.strays.filter(
     stray => !isKnown(proving, unit, stray) && !hadOtherOffset(proving, unit, stray.at),
   );
-  for (const stray of await withoutMovedTo(session, proving, strays))
+  for (const stray of await withoutMovedStrays(session, proving, strays))
     find(
       'unexpected',
       stray.at,
@@ -192,7 +192,7 @@ async function withoutMoved(
 }
 
 /** Without those that were moved, and that the version had which was in force at their new time. */
-async function withoutMovedTo(
+async function withoutMovedStrays(
   session: Session,
   { definition, timeline, evaluate }: Proving,
   strays: readonly Stray[],

@@ -4,7 +4,7 @@ import type { Json } from '../../model/job/job.js';
 import { cappedText, MAX_COUNTED, type RunMatch } from '../../model/run/match/run-match.js';
 import type { ManyResult } from '../../model/run/run-methods.js';
 import type { RunStatus } from '../../model/run/states.js';
-import { proposed, upToOf } from '../confirm.js';
+import { isConfirmed, proposed, upToOf } from '../confirm.js';
 import { type Agent, type Answer, type Tool, takes, text, whole } from '../tool.js';
 import { FILTER, runLine } from './lists.js';
 
@@ -182,6 +182,9 @@ async function onMany(
     dryRun: true,
     ...(asked === undefined ? {} : { upTo: asked }),
   });
+  // A token that does not hold says nothing of which runs are meant.
+  if (asked !== undefined && !isConfirmed({ tool, args, found: matched, upTo }))
+    return await onMany(agent, tool, { ...args, confirm: '' }, status, act);
   if (matched === 0) return { lines: [`no ${status.join(' or ')} runs match: nothing to ${tool}`] };
   const count = Math.min(matched, limit ?? matched);
   if (count > MAX_COUNTED)

@@ -12,9 +12,8 @@ import type { ErrorParts } from '../../model/run/errors/root-cause.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { errorParts } from '../connection/values/error-parts.js';
+import { epochMs } from '../connection/values/readable-instant.js';
 import { inTurns } from './conditions.js';
-
-const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 // The planner takes the look at each definition's successes for one that is worth compiling.
 const NO_JIT = statement<object, never>('evaluate-without-jit', 'set local jit = off');
@@ -23,14 +22,14 @@ const NO_JIT = statement<object, never>('evaluate-without-jit', 'set local jit =
 const LOCK_CLOCK = statement<{ readonly isAgain: boolean }, { readonly now: number }>(
   'lock-alert-clock',
   `
-select ${epoch('tock.now()')} as now from tock.alert_clock c
+select ${epochMs('tock.now()')} as now from tock.alert_clock c
 where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.now() - interval '20 seconds' and tock.now()
   or exists (select from tock.alert_events) or :isAgain::boolean)
 for update skip locked`,
 );
 const START_CLOCK = statement<object, { readonly now: number }>(
   'start-alert-clock',
-  `insert into tock.alert_clock (is_only) values (true) on conflict do nothing returning ${epoch('tock.now()')} as now`,
+  `insert into tock.alert_clock (is_only) values (true) on conflict do nothing returning ${epochMs('tock.now()')} as now`,
 );
 
 /**
@@ -59,13 +58,13 @@ with taken as (
   returning e.*
 )
 select t.kind, t.count, t.run_id::text as "runId", t.definition_id::text as "definitionId", t.job, coalesce(d.name, t.job) as subject,
-  ${epoch('t.at')} as at
+  ${epochMs('t.at')} as at
 from taken t left join tock.job_definitions d on d.id = t.definition_id
 order by t.id`,
 );
 
-const STATE_COLUMNS = `s.rule, s.subject, s.status, ${epoch('s.since')} as since, s.version, s.failure_count as failures, s.job,
-  s.definition_id::text as "definitionId", s.run_id::text as "runId", ${epoch('s.last_at')} as "lastAt", ${epoch('s.notified_at')} as "notifiedAt", s.detail`;
+const STATE_COLUMNS = `s.rule, s.subject, s.status, ${epochMs('s.since')} as since, s.version, s.failure_count as failures, s.job,
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", ${epochMs('s.last_at')} as "lastAt", ${epochMs('s.notified_at')} as "notifiedAt", s.detail`;
 
 /**
  * The states of these subjects, and of what is down: some of it, others each minute, where more than `limit`

@@ -3,13 +3,12 @@ import type { DefinitionColumns } from '../../model/planning/definition-columns.
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { numberArray } from '../connection/values/number-array.js';
+import { epochMs } from '../connection/values/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/declared-columns.js';
 import { frozenMsSince } from '../definitions/freeze/frozen.js';
 import type { MayBeExcepted } from '../definitions/occurrences/exceptions.js';
 import { QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { inTurns, LONG_RUNS, silentHosts, waitingQueues } from './conditions.js';
-
-const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 /** An attempt that takes longer than it should. Times in milliseconds. */
 export interface LongRun {
@@ -27,7 +26,7 @@ export const readLongRuns = statement<{ readonly limit: number }, LongRun>(
   `
 with ${QUEUE_LANES}
 select l.* from (select f.* from (
-  select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, ${epoch('tock.now()')} - ${epoch('r.started_at')} as "runningMs",
+  select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, ${epochMs('tock.now()')} - ${epochMs('r.started_at')} as "runningMs",
     r.max_ms::float8 as "maxMs"
   from (${LONG_RUNS}) r left join tock.job_definitions d on d.id = r.definition_id
   order by subject, r.started_at, r.id) f
@@ -51,7 +50,7 @@ export const readWaitingQueues = statement<
   'read-waiting-queues',
   `
 with ${QUEUE_LANES}
-select w.queue, ${epoch('tock.now()')} - ${epoch('min(w.run_at)')} - ${frozenMsSince('min(w.run_at)')} as "waitedMs", bool_or(w.is_paused) as "isPaused"
+select w.queue, ${epochMs('tock.now()')} - ${epochMs('min(w.run_at)')} - ${frozenMsSince('min(w.run_at)')} as "waitedMs", bool_or(w.is_paused) as "isPaused"
 from (${waitingQueues(':waitMs::float8', ':waitQueues::text[]')}) w group by w.queue order by w.queue`,
 );
 
@@ -65,7 +64,7 @@ export interface SilentHost {
 export const readSilentHosts = statement<{ readonly silentMs: number }, SilentHost>(
   'read-silent-hosts',
   `
-select s.host, s.folder, ${epoch('tock.now()')} - ${epoch('s.at')} as "silentMs"
+select s.host, s.folder, ${epochMs('tock.now()')} - ${epochMs('s.at')} as "silentMs"
 from (${silentHosts(':silentMs::float8')}) s order by s.host, s.folder`,
 );
 
@@ -89,12 +88,12 @@ const DUE_WATCHES = statement<{ readonly limit: number }, WatchedDefinition>(
 select d.id::text, ${STORED_COLUMNS}, d.excepted_until is not null as is_excepted,
   d.paused_at is null and d.broken_at is null and d.vanished_at is null and d.expect_within_ms is not null as "isActive",
   d.vanished_at is not null or d.broken_at is not null or d.expect_within_ms is null as "isGone",
-  ${epoch('greatest(d.created_at, d.updated_at, d.resumed_at)')} as "begunAt",
-  (select ${epoch('s.scheduled_for')} from (
+  ${epochMs('greatest(d.created_at, d.updated_at, d.resumed_at)')} as "begunAt",
+  (select ${epochMs('s.scheduled_for')} from (
     select r.scheduled_for, r.status from tock.job_runs_finished r
     where r.definition_id = d.id and r.scheduled_for is not null order by r.scheduled_for desc limit 1000) s
     where s.status = 'succeeded' limit 1) as "lastSuccess",
-  case when d.next_at is null then ${epoch('d.cursor')} end as "endedAt"
+  case when d.next_at is null then ${epochMs('d.cursor')} end as "endedAt"
 from (select w.definition_id from tock.alert_watches w where w.check_at <= tock.now() order by w.check_at, w.definition_id limit :limit) w
 join tock.job_definitions d on d.id = w.definition_id
 order by d.id`,

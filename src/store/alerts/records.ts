@@ -31,7 +31,7 @@ export interface AlertRecord {
   readonly about: AlertAbout | null;
   /** When channels were last notified that this is down; null: it is up, or it is muted. */
   readonly notifiedAt: Date | null;
-  /** Until when its rule or its subject is muted; null: it is not. */
+  /** Until when it is muted, by its rule, its subject or its host; null: it is not. */
   readonly mutedUntil: Date | null;
   /** The last time that it flipped or was repeated; null: never. */
   readonly lastFlip: {

@@ -23,6 +23,7 @@ import {
 } from '../../model/metrics/roll-up.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { epochMs } from '../connection/values/readable-instant.js';
 import { COUNTS, countEnded, eachBucket, FIGURES, HISTOGRAMS, KEY, sumOfFigures } from './ended-runs.js';
 
 const KEEP_MINUTES = `interval '${MINUTES_KEPT_MS / HOUR_MS} hours'`;
@@ -30,12 +31,10 @@ const KEEP_HOURS = `interval '13 months'`;
 /** With each hour, at most this many old rows and twice as many as were added are deleted. */
 const MAX_DELETED = 20_000;
 
-const ms = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
-
 /** Columns of a {@link RollUpProgress}, of a row `p` of figures_progress. */
-const PROGRESS = `${ms('tock.now()')} as now, ${ms('p.final_until')} as "finalUntil", ${ms('p.counted_until')} as "countedUntil",
-  ${ms('p.hours_until')} as "hoursUntil", ${ms('p.watched_until')} as "watchedUntil",
-  ${ms('(select min(m.at) from tock.figures_by_minute m where m.at >= p.hours_until)')} as "firstMinute"`;
+const PROGRESS = `${epochMs('tock.now()')} as now, ${epochMs('p.final_until')} as "finalUntil", ${epochMs('p.counted_until')} as "countedUntil",
+  ${epochMs('p.hours_until')} as "hoursUntil", ${epochMs('p.watched_until')} as "watchedUntil",
+  ${epochMs('(select min(m.at) from tock.figures_by_minute m where m.at >= p.hours_until)')} as "firstMinute"`;
 
 // The locks of this database's transactions on the finished runs, held or waited for.
 const WRITERS = `select l.virtualtransaction from pg_locks l
@@ -69,7 +68,7 @@ export async function lockProgress(session: Session): Promise<RollUpProgress | u
 
 const READ = statement<object, Pick<RollUpProgress, 'now' | 'hoursUntil' | 'countedUntil'>>(
   'read-figures-progress',
-  `select ${ms('tock.now()')} as now, ${ms('p.hours_until')} as "hoursUntil", ${ms('p.counted_until')} as "countedUntil"
+  `select ${epochMs('tock.now()')} as now, ${epochMs('p.hours_until')} as "hoursUntil", ${epochMs('p.counted_until')} as "countedUntil"
   from tock.figures_progress p`,
 );
 

@@ -6,7 +6,7 @@ import { stateOfRun } from '../../model/occurrences/occurrence.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
-import { readable } from '../connection/values/readable-instant.js';
+import { epochMs, readable } from '../connection/values/readable-instant.js';
 
 /** Half-open, epoch milliseconds. */
 export interface InstantSpan {
@@ -31,7 +31,7 @@ interface Row {
   readonly was_claimed: boolean;
 }
 
-const epoch = (column: string) => `(extract(epoch from ${readable(column)}) * 1000)::float8`;
+const epoch = (column: string) => epochMs(readable(column));
 const COLUMNS = `r.id::text as id, ${epoch('r.scheduled_for')} as at, ${epoch('r.interval_start')} as first,
   ${epoch('r.started_at')} as started, ${epoch('r.finished_at')} as finished, r.status, r.trigger, r.skip_reason,
   r.occurrence_count, r.attempts, r.generation, r.idempotency_key is not null as has_key, r.fence > 0 as was_claimed`;

@@ -2,6 +2,7 @@
 import { HANDED_OFF, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { epochMs } from '../connection/values/readable-instant.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
 import { fairRunsCome } from './fair/slots.js';
 import { endLease } from './hand-off/handed-off.js';
@@ -126,8 +127,6 @@ export interface EarlyRun {
 /** What waits for others was due. */
 const IS_EARLY = `r.status in (${statuses('supersede')}) and r.trigger = 'cron'
     and r.scheduled_for is not null and r.run_at > tock.now() and r.run_at < '9999-12-31' and not ${hasBegun('r')}`;
-
-const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 /** Queued runs of definitions that are not yet due: by their jitter, or by a window. */
 export const readEarlyRuns = statement<{ definitionIds: readonly string[] }, EarlyRun>(

@@ -12,14 +12,12 @@ import type { DefinitionColumns } from '../../model/planning/definition-columns.
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
-import { readable } from '../connection/values/readable-instant.js';
+import { epochMs, readable } from '../connection/values/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/declared-columns.js';
 import type { StoredDefinition } from '../definitions/stored-definition.js';
 import type { OutboxKind } from '../schema/wait-table.js';
 import { fairRunsCome, joinFairSlots } from './fair/slots.js';
 import { hasBegun, insertRuns } from './transition.js';
-
-const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 /** `scheduled_for` in epoch milliseconds. */
 export interface OutboxRow {

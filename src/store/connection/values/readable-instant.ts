@@ -8,6 +8,9 @@ export const AFTER_LATEST = `'10000-01-01Z'::timestamptz`;
 export const readable = (column: string) =>
   `case when ${column} >= ${AFTER_LATEST} then '9999-12-31T23:59:59Z' when ${column} < ${EARLIEST} then ${EARLIEST} else ${column} end`;
 
+/** An instant in epoch milliseconds. */
+export const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
+
 /** In milliseconds. PostgreSQL before 17 cannot subtract infinite instants, but epochs. */
 export const msBetween = (from: string, to: string) =>
   `((extract(epoch from ${to}) - extract(epoch from ${from})) * 1000)::float8`;

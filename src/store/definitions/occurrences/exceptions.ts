@@ -3,7 +3,7 @@
 import type { Exception } from '../../../model/planning/exceptions.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { readable } from '../../connection/values/readable-instant.js';
+import { epochMs, readable } from '../../connection/values/readable-instant.js';
 import { wakeIfDueSoon } from '../wake-if-due-soon.js';
 
 /** What readers select of a definition, so that only those that have exceptions cost a statement more. */
@@ -17,7 +17,7 @@ export interface MayBeExcepted {
 export const isExcepted = (definition: string) =>
   `coalesce(${definition}.excepted_until > ${definition}.cursor, false)`;
 
-const epoch = (column: string) => `(extract(epoch from ${readable(column)}) * 1000)::float8`;
+const epoch = (column: string) => epochMs(readable(column));
 const EXCEPTION = `${epoch('e.scheduled_for')} as at, e.kind, ${epoch('e.due_at')} as "dueAt", e.note, e.operator,
   ${epoch('e.created_at')} as "madeAt"`;
 

@@ -3,6 +3,7 @@ import type { CountedRuns } from '../../../model/metrics/metrics.js';
 import type { FinishedStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { epochMs } from '../../connection/values/readable-instant.js';
 import { countEnded, FIGURES, HISTOGRAMS, KEY, sumOfFigures } from '../../figures/ended-runs.js';
 import { readProgress } from '../../figures/roll-up.js';
 
@@ -25,7 +26,6 @@ interface Row {
 }
 
 const bucketsText = HISTOGRAMS.map(column => `array_to_string(s.${column}, ',') as ${column}`).join(', ');
-const ms = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 // Base, minutes and runs meet at what the same snapshot says. :from only lets the planner know how few runs
 // it is. With :since, only what was counted from then on is read. Minutes are summed before the base is
@@ -47,7 +47,7 @@ with progress as materialized (
 ), sums as (
   select is_final, ${KEY}, ${sumOfFigures('f')} from parts f group by is_final, ${KEY}
 )
-select ${ms('p.final_until')} as "finalUntil", ${ms('p.hours_until')} as "hoursUntil", s.is_final as "isFinal",
+select ${epochMs('p.final_until')} as "finalUntil", ${epochMs('p.hours_until')} as "hoursUntil", s.is_final as "isFinal",
   s.job, s.queue, s.status, s.reason, s.run_count::float8 as runs, s.occurrence_count::float8 as occurrences,
   s.duration_us::text as "durationUs", s.wait_us::text as "waitUs", ${bucketsText}
 from progress p left join sums s on true`,

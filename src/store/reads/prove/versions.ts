@@ -2,7 +2,7 @@
 import type { Version } from '../../../model/prove/versions.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { instant } from '../../connection/values/readable-instant.js';
+import { epochMs, instant } from '../../connection/values/readable-instant.js';
 import { isExcepted, type MayBeExcepted } from '../../definitions/occurrences/exceptions.js';
 
 /** A definition as it is now. Instants in epoch milliseconds. */
@@ -18,7 +18,6 @@ export interface ProvedDefinition extends MayBeExcepted {
   readonly is_kept: boolean;
 }
 
-const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 // These change without a version: ticks count down, and a parent may get a new name.
 const COMPARED = `- '{remaining_count,after}'::text[]`;
 
@@ -28,7 +27,7 @@ const READ_DEFINITIONS = statement<
 >(
   'read-proved-definitions',
   `
-select d.id::text, d.name, ${ms('d.cursor')} as cursor_ms, ${ms('d.next_at')} as next_ms, d.remaining_count, d.version,
+select d.id::text, d.name, ${epochMs('d.cursor')} as cursor_ms, ${epochMs('d.next_at')} as next_ms, d.remaining_count, d.version,
   tock.why_stopped(d) as stop, ${isExcepted('d')} as is_excepted,
   coalesce((select tock.stated_of(d) ${COMPARED} = v.stated ${COMPARED} and tock.why_stopped(d) is not distinct from v.stop
     from tock.definition_versions v where v.definition_id = d.id order by v.number desc limit 1), true) as is_kept
@@ -48,7 +47,7 @@ export async function readProvedDefinitions(
 const READ_VERSIONS = statement<{ readonly ids: readonly string[] }, Version & { readonly id: string }>(
   'read-definition-versions',
   `
-select v.definition_id::text as id, v.number, v.change, ${ms('v.since')} as since_ms, ${ms('v.written_at')} as written_ms,
+select v.definition_id::text as id, v.number, v.change, ${epochMs('v.since')} as since_ms, ${epochMs('v.written_at')} as written_ms,
   v.left_count, v.stop, v.void_until::float8, s.name, s.cron, s.every_ms::float8, s.phase_ms::float8, s.anchor, s.at, s.after, s.timezone, s.dst,
   ${instant('s.start_at')} as start_at, ${instant('s.end_at')} as end_at, s.exclude, s.shift, s.active_window, s.outside_window, s.remaining_count
 from tock.definition_versions v cross join lateral jsonb_populate_record(null::tock.job_definitions, v.stated) s
@@ -83,9 +82,9 @@ export interface ProofTimes {
 const READ_TIMES = statement<{ readonly names: readonly string[] | null }, ProofTimes>(
   'read-proof-times',
   `
-select ${ms('tock.now()')} as now,
-  (select ${ms('u.at')} from tock.upkeep u where u.kind = 'pruned-runs') as runs_pruned,
-  (select ${ms('u.at')} from tock.upkeep u where u.kind = 'pruned-keys') as keys_pruned,
+select ${epochMs('tock.now()')} as now,
+  (select ${epochMs('u.at')} from tock.upkeep u where u.kind = 'pruned-runs') as runs_pruned,
+  (select ${epochMs('u.at')} from tock.upkeep u where u.kind = 'pruned-keys') as keys_pruned,
   (select count(*)::integer from tock.job_definitions d where :names::text[] is null or d.name = any(:names)) as definitions`,
 );
 

@@ -1,8 +1,7 @@
 // The runs of a flow, by the id of any of them.
 import type { MemberStatus } from '../../../model/run/group-record.js';
 import { statement } from '../../connection/statement.js';
-
-const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
+import { epochMs } from '../../connection/values/readable-instant.js';
 
 export interface FlowRow {
   readonly id: string;

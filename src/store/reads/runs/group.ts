@@ -6,9 +6,8 @@ import type { MemberStatus, SlowMember } from '../../../model/run/group-record.j
 import type { RunStatus } from '../../../model/run/states.js';
 import { statement } from '../../connection/statement.js';
 import { innermostCause } from '../../connection/values/error-parts.js';
+import { epochMs } from '../../connection/values/readable-instant.js';
 import { statuses } from '../../runs/transition.js';
-
-const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 /** The group of which a run is the join, or else a member: in epoch milliseconds. */
 export interface GroupRow {

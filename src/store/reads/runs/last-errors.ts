@@ -4,6 +4,7 @@ import { MAX_COMPARED } from '../../../model/run/errors/error-group.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { innermostCause } from '../../connection/values/error-parts.js';
+import { epochMs } from '../../connection/values/readable-instant.js';
 
 interface Params {
   readonly from: Date;
@@ -15,12 +16,11 @@ interface Params {
 const COLUMNS = `r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
   left(e.last ->> 'message', ${MAX_COMPARED}) as message, ${innermostCause('e.last')} as cause, e.last ->> 'deploy' as deploy`;
 const LAST = `cross join lateral (select r.errors -> -1 as last offset 0) e`;
-const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8 as at`;
 
 const DEAD = statement<Params, LastError>(
   'last-errors-of-dead',
   `
-select ${COLUMNS}, ${epochMs('r.finished_at')} from tock.job_runs_finished r ${LAST}
+select ${COLUMNS}, ${epochMs('r.finished_at')} as at from tock.job_runs_finished r ${LAST}
 where r.status = 'dead' and r.finished_at >= :from::timestamptz and r.finished_at < :to::timestamptz
 order by r.finished_at desc limit :limit::integer`,
 );
@@ -29,7 +29,7 @@ order by r.finished_at desc limit :limit::integer`,
 const FAILING = statement<Params, LastError>(
   'last-errors-of-failing',
   `
-select ${COLUMNS}, ${epochMs('r.started_at')} from tock.job_runs_live r ${LAST}
+select ${COLUMNS}, ${epochMs('r.started_at')} as at from tock.job_runs_live r ${LAST}
 where r.status = 'failed' and r.started_at >= :from::timestamptz and r.started_at < :to::timestamptz
 order by r.id desc limit :limit::integer`,
 );

@@ -1,7 +1,7 @@
 // What a claim writes to a run, and which of its columns the claim returns.
 import { isWithinYears } from '../../../model/instant-bounds.js';
 import { TRANSITIONS } from '../../../model/run/states.js';
-import { msBetween } from '../../connection/values/readable-instant.js';
+import { epochMs, msBetween } from '../../connection/values/readable-instant.js';
 import { frozenMsSince, frozenMsSinceStart } from '../../definitions/freeze/frozen.js';
 
 /** A claimed run: what executing it needs. Times in epoch milliseconds. */
@@ -78,8 +78,6 @@ export const startLease = (run: string) =>
 /** Whether this is the first attempt of a claimed run, however often the run was claimed and given back. */
 const hasNotBegun = (run: string) =>
   `${run}.attempts = 1 and ${run}.releases = 0 and ${run}.generation = 1 and ${run}.began_at is null`;
-
-const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 /**
  * A claim returns at most so many characters of a payload. Otherwise the payloads of thousands of runs could

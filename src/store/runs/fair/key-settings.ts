@@ -4,6 +4,7 @@ import type { KeyRecord } from '../../../model/job/fair/key-methods.js';
 import { fairKeyOf } from '../../../model/run/limits.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { epochMs } from '../../connection/values/readable-instant.js';
 import { isStrict, joinScope, slotLimit, startTag, tagAgain } from './arrive.js';
 
 /** Columns of key_settings. */
@@ -23,8 +24,6 @@ const RATE = (
 ) => `case when ${set}.rate_count is not null then jsonb_build_object('limit', ${set}.rate_count,
     'perMs', ${set}.rate_period_ms, 'burst', ${set}.rate_burst) end`;
 
-const ms = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
-
 const STATES = `array(select jsonb_build_object('queue', k.queue, 'job', nullif(k.job, ''),
       'waiting', (select count(*) from (select from tock.job_runs_live r where r.blocked_on = k.name limit ${MAX_WAITING + 1}) w),
       'held', (select count(*) from tock.job_slots s where s.concurrency_key = k.name),
@@ -32,8 +31,8 @@ const STATES = `array(select jsonb_build_object('queue', k.queue, 'job', nullif(
       'heldBy', case when ${isStrict('k.name')} then coalesce((select s.run_id from tock.job_slots s where s.concurrency_key = k.name limit 1),
         (select r.id from tock.job_runs_live r where r.unblocked_on = k.name and r.blocked_on is null limit 1))::text end,
       'waitsFor', k.held_on,
-      'closedUntil', ${ms('case when k.closed_until > tock.now() then k.closed_until end')},
-      'nextAt', ${ms('case when not k.is_ready and k.ready_at > tock.now() then k.ready_at end')})
+      'closedUntil', ${epochMs('case when k.closed_until > tock.now() then k.closed_until end')},
+      'nextAt', ${epochMs('case when not k.is_ready and k.ready_at > tock.now() then k.ready_at end')})
     from (select * from tock.fair_keys k where k.key = n.key order by k.name limit ${MOST_STATES}) k
     ${joinScope('k')}
     order by k.name)`;

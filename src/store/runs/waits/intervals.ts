@@ -16,10 +16,8 @@
 import type { InInterval, IntervalRun } from '../../../model/flow/interval-wait.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { readable } from '../../connection/values/readable-instant.js';
+import { epochMs, readable } from '../../connection/values/readable-instant.js';
 import { IS_FROZEN } from '../../definitions/freeze/frozen.js';
-
-const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 /** Whether a run waits for its data interval, of which not all is there: no wait was written for it yet. */
 export const lacksInterval = (run: string) =>
