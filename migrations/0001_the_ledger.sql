@@ -1948,24 +1948,6 @@ end $$;
 
 comment on function tock.enqueue_live(text) is 'For the library: enqueues runs in the caller''s transaction, some with keys that are unique only among live runs.';
 
--- For the library. A separate call, so that it sees what the enqueueing statement wrote, and what others committed while
--- that waited. Planned anew each time, since the tables may grow faster than their statistics.
-create function tock.find_keys(key_list text, live_key_list text)
-returns table (key text, id text, live boolean)
-language plpgsql security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan
-as $$
-#variable_conflict use_column
-begin
-  return query
-select idempotency_key as key, run_id::text as id, false as live from tock.job_keys
-where idempotency_key in (select jsonb_array_elements_text(key_list::jsonb))
-union all
-select live_key, id::text, true from tock.job_runs_live
-where live_key in (select jsonb_array_elements_text(live_key_list::jsonb));
-end $$;
-
-comment on function tock.find_keys(text, text) is 'For the library: the runs that have these idempotency keys, and the live runs that have these live keys.';
-
 -- Groups and flows ---------------------------------------------------------------------------------
 
 -- What waits for other runs is a run from the start. All are made in one transaction: nobody sees it, or the end of what it
@@ -2112,7 +2094,7 @@ $$;
 
 comment on function tock.job_defaults(text[]) is 'For the library: queue, priority, attempts and tags of the jobs of these names that a service has registered.';
 
-revoke execute on function tock.emit, tock.join_runs, tock.job_defaults, tock.enqueue_group, tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_newest, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
+revoke execute on function tock.emit, tock.join_runs, tock.job_defaults, tock.enqueue_group, tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_newest, tock.enqueue_live, tock.require_name, tock.refuse_name,
   tock.require_payload, tock.valid_traceparent, tock.require_trigger, tock.require_tags
   from public;
 

@@ -220,7 +220,6 @@ describe('docs/database.md', () => {
       `tock.enqueue_one('greet', '{}', null, null, 'default', 0, 1, 'cron')`,
       `tock.enqueue_many('{}', '{}')`,
       `tock.enqueue_live('[]')`,
-      `tock.find_keys('["role"]', '[]')`,
       'tock.create_partitions()',
       `tock.require_name('a', 'queue')`,
     ])

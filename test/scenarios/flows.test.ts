@@ -161,7 +161,7 @@ describe('a flow', () => {
     try {
       await test.sql(`grant usage on schema tock to ${role}`);
       await test.sql(
-        `grant execute on function tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.join_runs to ${role}`,
+        `grant execute on function tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.join_runs to ${role}`,
       );
       const url = new URL(test.url);
       [url.username, url.password] = [role, 'secret'];

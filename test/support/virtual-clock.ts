@@ -7,6 +7,8 @@ export interface VirtualClock extends Clock {
   readonly next: () => number | null;
   /** How many timers wait. */
   readonly waiting: () => number;
+  /** How many of them keep a process alive. */
+  readonly holding: () => number;
   /** Moves time on, and calls what comes due on the way, at its time. Does not wait for what that begins. */
   readonly pass: (ms: number) => void;
   /**
@@ -29,6 +31,7 @@ interface Waiting {
   readonly work: () => void;
   readonly everyMs: number | null;
   at: number;
+  isHolding: boolean;
   /** Of two that are due at the same time, the one that was set first comes first. */
   order: number;
 }
@@ -59,9 +62,9 @@ export function createVirtualClock({
     const afterMs = asNode(ms);
     // Node counts from the whole millisecond, so its timers may come a moment early.
     const at = Math.floor(now) + afterMs;
-    const waiting = { work, everyMs: isRepeated ? afterMs : null, at, order: set++ };
+    const waiting = { work, everyMs: isRepeated ? afterMs : null, at, isHolding: true, order: set++ };
     timers.add(waiting);
-    return Object.assign(waiting, { unref: () => undefined });
+    return Object.assign(waiting, { unref: () => void (waiting.isHolding = false) });
   };
   const first = (until = Number.POSITIVE_INFINITY): Waiting | undefined => {
     let found: Waiting | undefined;
@@ -102,6 +105,7 @@ export function createVirtualClock({
       }),
     next: () => first()?.at ?? null,
     waiting: () => timers.size,
+    holding: () => [...timers].filter(timer => timer.isHolding).length,
     pass(ms) {
       const until = now + ms;
       for (let timer = first(until); timer !== undefined; timer = first(until)) {

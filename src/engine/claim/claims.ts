@@ -324,7 +324,7 @@ export class Claims {
     if (nextMs !== null && nextMs < MAX_WAIT_MS && !this.isStopped) {
       this.fairTimer = clock.setTimeout(
         () => {
-          this.fairAt = Math.min(this.fairAt, clock.now());
+          this.fairAt = 0;
           this.options.onMore();
         },
         Math.max(0, Math.ceil(nextMs)),

@@ -120,7 +120,6 @@ export const ENQUEUE = [
   'enqueue_one',
   'enqueue_many',
   'enqueue_live',
-  'find_keys',
   'job_defaults',
   'emit',
   'join_runs',

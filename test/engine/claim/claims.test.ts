@@ -46,6 +46,7 @@ const open = (goesOn: boolean) => {
     const isEverywhere = text.includes('before_queue');
     if (isEverywhere) sent.push('everywhere');
     else if (text.includes('carrier')) sent.push('in lanes');
+    else if (text.includes('tock.fair_scopes')) sent.push('fair');
     // It sends no watermark.
     const sendsMarks = values?.some(value => JSON.stringify(value).startsWith('["default'));
     if (isRefused && isEverywhere && !sendsMarks) {
@@ -274,6 +275,32 @@ describe('a claim that continues', () => {
     await ask();
     await ask();
     expect(taken).toEqual(['1 2', '3', '[4]']);
+  });
+});
+
+describe('what claims wait for', () => {
+  beforeEach(() => test.setClock('2026-03-02T12:01:00Z'));
+  afterEach(() => test.setClock(null));
+
+  it('holds no process, and nothing waits any more once they have stopped', async () => {
+    await test.sql(
+      `insert into tock.fair_keys (name, queue, job, key, is_ready, ready_at) values ('~default//a', 'default', '', 'a', false, tock.now() + interval '5 seconds')`,
+    );
+    claims.expect('fair');
+    await add(1);
+    await ask();
+    // A complete claim, and the fair key.
+    expect([clock.waiting(), clock.holding()]).toEqual([2, 0]);
+    sent = [];
+    await clock.advance(4000);
+    expect(sent).toEqual(['everywhere']);
+    await clock.advance(1000);
+    expect(sent).toEqual(['everywhere', 'fair']);
+    await add(1);
+    await ask();
+    expect(clock.waiting()).toBe(2);
+    claims.stop();
+    expect(clock.waiting()).toBe(0);
   });
 });
 

@@ -52,4 +52,11 @@ describe('createThroughput', () => {
     const later = run(throughput, 10, 300, now);
     expect(throughput.prefetchTarget(later + 60_000)).toBe(0);
   });
+
+  it('counts from a reset on: what was idle before it does not lower the throughput', () => {
+    const throughput = createThroughput();
+    throughput.prefetchTarget(run(throughput, 10, 300));
+    throughput.reset(309);
+    expect(throughput.prefetchTarget(run(throughput, 10, 10, 309))).toBeGreaterThan(450);
+  });
 });

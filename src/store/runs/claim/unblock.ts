@@ -47,13 +47,13 @@ with recursive ${blockedQueues('unnest(:keys::text[]) as k(key)')}, free as mate
     select r.id from tock.job_runs_live r
     where r.blocked_on = w.key and r.queue = w.queue
     order by r.priority, r.run_at, r.id limit w.count for update skip locked) n
-  where w.count > 0 and w.key not like 'definition:%'
+  where w.key not like 'definition:%'
   union all
   select n.id, w.key from wanted w cross join lateral (
     select r.id, r.definition_id, r.scheduled_for from tock.job_runs_live r
     where r.blocked_on = w.key and r.queue = w.queue
     order by r.scheduled_for, r.id limit w.count for update skip locked) n
-  where w.count > 0 and w.key like 'definition:%' and not ${isPreceded('n')}
+  where w.key like 'definition:%' and not ${isPreceded('n')}
 ), unblocked as (
   update tock.job_runs_live r set blocked_on = null, unblocked_on = r.blocked_on where r.id = any(array(select id from next))
   returning r.queue, r.priority, r.run_at

@@ -5,10 +5,9 @@
 //                                           enqueue, key k: waits for A
 //   commits
 //                                           key k is taken, by a run that B's statement does not see;
-//                                           find_keys: run 1
+//                                           the same row once more: run 1
 //
-// Had A rolled back, B's row would have its own run. Where run 1 has ended meanwhile and its key is free
-// again, the row is sent once more.
+// Had A rolled back, B's row would have its own run.
 //
 // The statements are functions of the schema that run with its owner's rights: an app that enqueues needs to
 // execute them, and no right on any table. Any client must be able to send them: the parameters are text,
@@ -47,11 +46,6 @@ select tock.enqueue_one(:job::text, :payload::text::jsonb, :at::text::timestampt
   { prepared: true },
 );
 
-const FIND_KEYS = statement<
-  { readonly keys: string; readonly liveKeys: string },
-  { readonly key: string; readonly id: string; readonly live: boolean }
->('find-keys', 'select key, id, live from tock.find_keys(:keys::text, :liveKeys::text)');
-
 /** What a definition says of the runs of its job. */
 export interface JobDefaults {
   readonly name: string;
@@ -69,15 +63,15 @@ export const readJobDefaults = statement<{ readonly names: string }, JobDefaults
 from tock.job_defaults(array(select jsonb_array_elements_text(:names::text::jsonb))) order by name`,
 );
 
-/** How often a row is sent whose key was taken when it was sent, and free when its run was looked for. */
+/** How often a row is sent whose key another session took at that very moment. */
 const MAX_TRIES = 5;
 
 /** There is a run of its key, and it is not known which. */
 const UNKNOWN: EnqueuedRun = { id: '', made: false, replaced: false };
 
 /**
- * Enqueues a batch in one statement; one more for keys that are in it twice, or that another session used at
- * this very moment. Where the run that had a key has ended by then, the row is sent again. The answers are in
+ * Enqueues a batch in one statement; one more for rows whose keys are in it twice, or that another session
+ * used at this very moment: it sees the run of the key, or makes one where that has ended. The answers are in
  * the order of the rows.
  */
 export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
@@ -104,23 +98,9 @@ async function enqueueOnce(session: Session, rows: readonly EnqueuedRow[]): Prom
     !only.shape.keeps_changes
   )
     return await enqueueOne(session, only);
-  const enqueued = rows.some(row => row.shape.is_live)
+  return rows.some(row => row.shape.is_live)
     ? await enqueueLiveRuns(session, rows)
     : await enqueueSegments(session, rows);
-  const unknown = rows.filter((_, place) => enqueued[place]?.id === '');
-  if (unknown.length === 0) return enqueued;
-  const keysOf = (isLive: boolean) =>
-    JSON.stringify(unknown.filter(row => row.shape.is_live === isLive).map(row => row.key));
-  const found = await FIND_KEYS.run(session, { keys: keysOf(false), liveKeys: keysOf(true) });
-  // A key that is unique forever and the same text as a live key are two keys.
-  const ids = [false, true].map(
-    isLive => new Map(found.filter(each => each.live === isLive).map(each => [each.key, each.id])),
-  );
-  return enqueued.map((each, place) => {
-    if (each.id !== '') return each;
-    const row = rows[place];
-    return { ...each, id: ids[row?.shape.is_live ? 1 : 0]?.get(row?.key ?? '') ?? '' };
-  });
 }
 
 async function enqueueOne(session: Session, { shape, payload }: EnqueuedRow): Promise<EnqueuedRun[]> {

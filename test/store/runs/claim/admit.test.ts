@@ -197,7 +197,7 @@ describe('admitRuns', () => {
       return await database.transaction(session => {
         const run: Database['run'] = async (text, values, ...rest) => {
           // Between the reading of slots and the admission.
-          if (text.startsWith('\nwith taken as (')) await takeSlot('job:x', 1, '99');
+          if (text.includes('with taken as (')) await takeSlot('job:x', 1, '99');
           return await session.run(text, values, ...rest);
         };
         return work({ ...session, run });
