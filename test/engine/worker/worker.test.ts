@@ -11,9 +11,10 @@ import { openForEach } from '../../support/open.js';
 import { addRuns } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
 
-/** A handler at work: what ends it, and its signal. */
+/** A handler at work: what ends it, well or not, and its signal. */
 interface AtWork {
   readonly end: () => void;
+  readonly fail: (error: Error) => void;
   readonly signal: AbortSignal;
 }
 
@@ -26,7 +27,7 @@ const job = defineJob({
   name: 'holds',
   run: ({ signal }) =>
     new Promise<void>((resolve, reject) => {
-      atWork.push({ end: resolve, signal });
+      atWork.push({ end: resolve, fail: reject, signal });
       signal.addEventListener('abort', () => reject(signal.reason));
     }),
 });
@@ -79,6 +80,22 @@ describe('a worker that stops', () => {
     expect(engine.workers.size).toBe(0);
   });
 
+  it('wakes others once for each time that runs have failed meanwhile, and when it leaves', async () => {
+    const worker = await working(3);
+    const stopped = worker.stop(600_000);
+    await until(isDraining, 'the row to say that it drains');
+    const [one, ...others] = atWork;
+    one?.fail(new Error('failed'));
+    const wakes = () => statements.filter(text => text.includes('tock.wake(')).length;
+    await until(() => Promise.resolve(wakes() === 1), 'the others to be woken');
+    await test.sql('select');
+    worker.wake();
+    await test.sql('select');
+    for (const { end } of others) end();
+    await stopped;
+    expect(wakes()).toBe(2);
+  });
+
   it('aborts the handlers that are still at work when the grace is over', async () => {
     const worker = await working(2);
     await worker.stop(1);
@@ -123,6 +140,26 @@ describe('a worker that has room again', () => {
     await worker.idle();
     await worker.stop();
     expect(await runs('fence = 0')).toHaveLength(4);
+  });
+});
+
+describe('a worker whose runs need slots', () => {
+  it('says that it has left some, where a limit lets no more of them start', async () => {
+    let left = 0;
+    const worker = openWorker(engine, { kind: 'library', onLeft: () => left++ });
+    const limited = { job: 'holds', slot_keys: ['job:holds'], slot_limits: [1] };
+    await addRuns(test, limited);
+    await worker.claim();
+    expect([worker.running, left]).toEqual([1, 0]);
+    await addRuns(test, limited);
+    await worker.claim();
+    expect([worker.running, left]).toEqual([1, 1]);
+    await until(() => Promise.resolve(atWork.length === 1), 'the handler to be at work');
+    endAll();
+    await until(() => Promise.resolve(atWork.length === 2), 'the other one to be at work');
+    endAll();
+    await worker.idle();
+    await worker.stop();
   });
 });
 
