@@ -5,6 +5,9 @@ import { DEFAULT_BASE, DEFAULT_MAX, type RetryPolicy } from '../model/run/retry.
 import { fixSlots } from '../store/runs/claim/unblock.js';
 import { forgetFairKeys } from '../store/runs/fair/arrive.js';
 import {
+  beginReaping,
+  type Found,
+  NONE_REAPED,
   type ReapedBatch,
   type ReapedRuns,
   type ReapOptions,
@@ -23,14 +26,22 @@ import { oneByOne } from './set-aside.js';
 
 const BATCH_SIZE = 500;
 
+const NOTHING_FOUND: Found = {
+  hasLimits: false,
+  hasOutbox: false,
+  hasDecided: false,
+  waitsForCode: false,
+  hasFair: false,
+  hasEnded: false,
+  hasOffers: false,
+  relaysToSql: false,
+};
+
 /** What a reaping did, and what it has found. */
-export interface Reaping {
+export interface Reaping extends Found {
   readonly reaped: ReapedRuns;
   /** Its bound was over: leases may have expired that it has not reaped. */
   readonly isMore: boolean;
-  readonly waitsForCode: boolean;
-  readonly hasFair: boolean;
-  readonly relaysToSql: boolean;
 }
 
 /**
@@ -51,30 +62,24 @@ export async function reap(engine: Engine, isOver: IsOver = NEVER_OVER): Promise
     canIsolate: engine.isolation !== null,
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
-  let waitsForCode = false;
-  let hasFair = false;
-  let hasEnded = false;
-  let hasOffers = false;
-  let relaysToSql = false;
+  let found = NOTHING_FOUND;
   let isMore = true;
+  const onBegun = (now: Found) => {
+    found = now;
+  };
   do {
-    const batch = await reapBatch(engine, options);
+    const batch = await reapBatch(engine, options, onBegun);
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
     // Follows up this batch, and whatever a process that died after its commit left undone.
     const { freed, dead_ids: dead } = batch;
-    const outboxWritten = batch.outboxWritten || batch.has_outbox;
+    const outboxWritten = batch.outboxWritten || found.hasOutbox;
     await afterCommit(engine, { freed, outboxWritten, dead }, isOver);
     await notifyDead(engine, batch.dead_ids);
-    if (batch.has_decided) await writeDecided(engine, isOver);
-    if (batch.has_limits)
+    if (found.hasDecided) await writeDecided(engine, isOver);
+    if (found.hasLimits)
       lowerWatermarks(engine, await fixSlots(engine.database, { onRefused: logRefused(engine) }));
-    waitsForCode ||= batch.waits_for_code;
-    hasFair ||= batch.has_fair;
-    hasEnded ||= batch.has_ended;
-    hasOffers ||= batch.has_offers;
-    relaysToSql ||= batch.relays_to_sql;
     isMore = batch.failed + batch.dead + batch.cancelled >= BATCH_SIZE;
   } while (isMore && !isOver());
   const count = total.failed + total.dead + total.cancelled;
@@ -84,14 +89,14 @@ export async function reap(engine: Engine, isOver: IsOver = NEVER_OVER): Promise
       `took back ${count} ${count === 1 ? 'run' : 'runs'} whose lease had expired, ${total.dead} of them dead, ${total.cancelled} cancelled`,
     );
   }
-  if (hasEnded) await endAll(engine, isOver);
-  if (hasOffers) await takeBackOffers(engine, isOver);
-  if (waitsForCode) expectRuns(engine, 'waiting');
-  if (hasFair) {
+  if (found.hasEnded) await endAll(engine, isOver);
+  if (found.hasOffers) await takeBackOffers(engine, isOver);
+  if (found.waitsForCode) expectRuns(engine, 'waiting');
+  if (found.hasFair) {
     await forgetFairKeys(engine.database);
     expectRuns(engine, 'fair');
   }
-  return { reaped: total, isMore, waitsForCode, hasFair, relaysToSql };
+  return { ...found, reaped: total, isMore };
 }
 
 const logRefused =
@@ -106,10 +111,20 @@ const logRefused =
  * Reaps a batch; if a row's data make it fail, one run at a time. What cannot be reaped even so is logged and
  * left, because the tick has more to do.
  */
-async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBatch> {
+async function reapBatch(
+  engine: Engine,
+  options: ReapOptions,
+  onBegun: (found: Found) => void,
+): Promise<ReapedBatch> {
   const { database } = engine;
   const reapOnly = (more: Partial<ReapOptions> = {}) =>
-    database.transaction(session => reapRuns(session, { ...options, ...more }));
+    database.transaction(async session => {
+      const { isMine, ...found } = await beginReaping(session);
+      onBegun(found);
+      return isMine || more.ids !== undefined
+        ? await reapRuns(session, { ...options, ...more })
+        : NONE_REAPED;
+    });
   try {
     return await reapOnly();
   } catch (error) {
@@ -139,14 +154,6 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     dead_ids: batches.flatMap(batch => batch.dead_ids),
     freed: batches.flatMap(batch => batch.freed ?? []),
     outboxWritten: batches.some(batch => batch.outboxWritten),
-    has_limits: batches.some(batch => batch.has_limits),
-    has_outbox: batches.some(batch => batch.has_outbox),
-    has_decided: batches.some(batch => batch.has_decided),
-    waits_for_code: batches.some(batch => batch.waits_for_code),
-    has_fair: batches.some(batch => batch.has_fair),
-    has_ended: batches.some(batch => batch.has_ended),
-    has_offers: batches.some(batch => batch.has_offers),
-    relays_to_sql: batches.some(batch => batch.relays_to_sql),
   };
 }
 

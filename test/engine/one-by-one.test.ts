@@ -65,6 +65,27 @@ describe('runs whose rows nothing can change', () => {
     expect(await statuses('plain')).toEqual(['failed']);
   });
 
+  it('do not hold up what a reaping looks after besides', async () => {
+    const columns = ', fence, locked_by, locked_until, started_at, attempts';
+    await add(
+      'cursed',
+      1,
+      columns,
+      `, 1, '${WORKER}', tock.now() - interval '1 minute', tock.now() - interval '1 hour', 1`,
+    );
+    await test.sql(
+      `alter table tock.job_runs_live add constraint cursed check (job <> 'cursed' or status = 'running')`,
+    );
+    await test.sql(`alter table tock.job_runs_finished add constraint cursed check (job <> 'cursed')`);
+    await test.sql(`insert into tock.job_queues (name, paused_at, paused_until)
+      values ('mail', tock.now() - interval '1 hour', tock.now() - interval '1 minute')`);
+    await test.sql(`insert into tock.job_slots values ('job:x', 1, 99, 1)`);
+    await reap(engine);
+    expect(await statuses('cursed')).toEqual(['running']);
+    expect(await test.sql('select paused_at from tock.job_queues')).toEqual([{ paused_at: null }]);
+    expect(await test.sql('select from tock.job_slots')).toEqual([]);
+  });
+
   it('do not hold up those that wait for other slots', async () => {
     const columns = ', slot_keys, slot_limits, blocked_on';
     for (const job of ['cursed', 'plain'])

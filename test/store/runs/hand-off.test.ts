@@ -5,7 +5,7 @@ import { DECIDED_UNTIL, HANDED_OFF } from '../../../src/model/run/states.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { FIRST_DECIDED, readDecided } from '../../../src/store/runs/hand-off/decided.js';
 import { renewLeases } from '../../../src/store/runs/leases.js';
-import { reapRuns } from '../../../src/store/runs/reap/reap.js';
+import { beginReaping, reapRuns } from '../../../src/store/runs/reap/reap.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns, type RunRow, whileWaitedFor } from '../../support/runs.js';
 import { held as heldNow, NOW, OTHER, WORKER } from './held.js';
@@ -253,11 +253,12 @@ describe('the functions', () => {
     });
     await test.advance('400d');
     const options = { limit: 10, backoffMs: 1, maxBackoffMs: 1, policies: [] };
-    expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({
-      failed: 0,
-      dead: 0,
-      has_decided: true,
-    });
+    expect(
+      await database.transaction(async session => ({
+        ...(await beginReaping(session)),
+        ...(await reapRuns(session, options)),
+      })),
+    ).toMatchObject({ failed: 0, dead: 0, hasDecided: true });
   });
 
   it('belong to the transaction of the caller', async () => {

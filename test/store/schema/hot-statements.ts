@@ -25,7 +25,7 @@ import {
 } from '../../../src/store/runs/finalize.js';
 import { renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
 import { insertAndMove } from '../../../src/store/runs/materialize.js';
-import { reapRuns } from '../../../src/store/runs/reap/reap.js';
+import { beginReaping, reapRuns } from '../../../src/store/runs/reap/reap.js';
 
 const TICKER: Ticker = {
   host: 'h',
@@ -171,7 +171,10 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
   ['what became of a lost reply', s => readEndedAttempts(s, held, WORKER), [PRIMARY_KEY]],
   [
     'the reaper',
-    s => reapRuns(s, { limit: 500, backoffMs: 1, maxBackoffMs: 1, policies: [] }).catch(() => undefined),
+    async s => {
+      await beginReaping(s);
+      await reapRuns(s, { limit: 500, backoffMs: 1, maxBackoffMs: 1, policies: [] }).catch(() => undefined);
+    },
     [CLAIM_INDEX],
   ],
   ['when the next run is due', s => readNextDue(s, null, false), [CLAIM_INDEX]],

@@ -114,9 +114,7 @@ with ${QUEUE_LANES}, expired as materialized (${expired}
 )
 select (select count(*) from again)::int as failed, (select count(*) from dead)::int as dead,
   (select count(*) from withdrawn)::int as cancelled, ${AFTER_MOVE},
-  array(select id::text from dead) as dead_ids,
-  -- As of the start of the statement, so without what this reaping adds.
-  ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox, ${HAS_DECIDED} as has_decided`;
+  array(select id::text from dead) as dead_ids`;
 
 interface ReapParams {
   readonly limit: number;
@@ -128,34 +126,53 @@ interface ReapParams {
   readonly canIsolate: boolean;
 }
 
-/** What its statement says. */
-type Reaped = Omit<ReapedBatch, 'waits_for_code' | 'has_fair' | 'has_ended' | 'has_offers' | 'relays_to_sql'>;
-
-const REAP = statement<ReapParams, Reaped>('reap', reap(EXPIRED));
-const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, Reaped>(
+const REAP = statement<ReapParams, ReapedBatch>('reap', reap(EXPIRED));
+const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, ReapedBatch>(
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
+
+/** What a reaping finds besides expired leases, before it begins. */
+export interface Found {
+  /** Some run holds a slot under a limit, or waits for one. False where another process reaps. */
+  readonly hasLimits: boolean;
+  /** The outbox has rows. False where another process reaps. */
+  readonly hasOutbox: boolean;
+  /** Runs were handed off, and what becomes of them was decided. False where another process reaps. */
+  readonly hasDecided: boolean;
+  /** Runs wait for code that has their jobs: the other process may not have it. */
+  readonly waitsForCode: boolean;
+  /** There are fair keys. */
+  readonly hasFair: boolean;
+  /** Something that an operator has made has come to its end: see `endAll`. */
+  readonly hasEnded: boolean;
+  /** Runs are offered to workers that speak SQL. */
+  readonly hasOffers: boolean;
+  /** There are queues that are relayed to sql. */
+  readonly relaysToSql: boolean;
+}
+
 // The planner takes the few queue lanes for a hundred, and this plan for one that is worth
 // compiling. A process that is frozen between its statements would keep the others from reaping: the server
 // ends its session.
-const BEGIN_REAPING = statement<
-  object,
-  {
-    isMine: boolean;
-    waitsForCode: boolean;
-    hasFair: boolean;
-    hasEnded: boolean;
-    hasOffers: boolean;
-    relaysToSql: boolean;
-  }
->(
+const BEGIN_REAPING = statement<object, Found & { readonly isMine: boolean }>(
   'begin-reaping',
-  `select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ${WAITS_FOR_CODE} as "waitsForCode", ${HAS_FAIR} as "hasFair",
-  ${HAS_ENDED} as "hasEnded", ${HAS_OFFERS} as "hasOffers", ${RELAYS_TO_SQL} as "relaysToSql",
+  `select is_mine as "isMine", is_mine and ${HAS_LIMITS} as "hasLimits", is_mine and ${HAS_OUTBOX} as "hasOutbox", is_mine and ${HAS_DECIDED} as "hasDecided",
+  ${WAITS_FOR_CODE} as "waitsForCode", ${HAS_FAIR} as "hasFair", ${HAS_ENDED} as "hasEnded", ${HAS_OFFERS} as "hasOffers", ${RELAYS_TO_SQL} as "relaysToSql",
   set_config('jit', 'off', true) as jit,
-  set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle"`,
+  set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle"
+from (select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as is_mine offset 0) one`,
 );
+
+/**
+ * Begins a reaping: until the transaction ends it has the advisory lock of reaping, unless another process
+ * has it (`isMine`); JIT is turned off, and the server ends the session if it is idle for ten seconds.
+ */
+export async function beginReaping(session: Session): Promise<Found & { readonly isMine: boolean }> {
+  const begun = await BEGIN_REAPING.first(session, {});
+  if (!begun) throw new Error('the statement that begins a reaping gave no row');
+  return begun;
+}
 
 const EXPIRED_IDS = statement<{ readonly limit: number }, { readonly id: string }>(
   'expired-ids',
@@ -180,22 +197,6 @@ export interface ReapedRuns {
 
 export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly dead_ids: readonly string[];
-  /** Before reaping, some run held a slot under a limit, or waited for one. */
-  readonly has_limits: boolean;
-  /** The outbox already had rows. */
-  readonly has_outbox: boolean;
-  /** Runs were handed off, and what becomes of them was decided. */
-  readonly has_decided: boolean;
-  /** Runs wait for code that has their jobs: also where another process reaps, which may not have it. */
-  readonly waits_for_code: boolean;
-  /** There are fair keys. */
-  readonly has_fair: boolean;
-  /** Something that an operator has made has come to its end: see `endAll`. */
-  readonly has_ended: boolean;
-  /** Runs are offered to workers that speak SQL. */
-  readonly has_offers: boolean;
-  /** There are queues that are relayed to sql. */
-  readonly relays_to_sql: boolean;
 }
 
 /** A job's backoff; durations in milliseconds. */
@@ -219,41 +220,28 @@ export interface ReapOptions {
   readonly ids?: readonly string[];
 }
 
-/** Of a process that leaves reaping to another. */
-const LEFT_TO_ANOTHER: Reaped = {
+/** What a process has reaped that leaves it to another. */
+export const NONE_REAPED: ReapedBatch = {
   failed: 0,
   dead: 0,
   cancelled: 0,
   dead_ids: [],
   freed: null,
   outboxWritten: false,
-  has_limits: false,
-  has_outbox: false,
-  has_decided: false,
 };
 
 /**
- * Takes back at most `limit` runs whose lease has expired; without `ids`, none while another process reaps.
- * Skips locked rows. Also removes workers that have been silent for ten minutes and hold nothing.
- * @param session of a transaction: until it ends it has the advisory lock of reaping, JIT is turned off, and
- * the server ends the session if it is idle for ten seconds
+ * Takes back at most `limit` runs whose lease has expired. Skips locked rows. Also removes workers that have
+ * been silent for ten minutes and hold nothing.
+ * @param session of a transaction that {@link beginReaping} has begun
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
   const { backoff = 'exponential', policies, canIsolate = false, ids, ...rest } = options;
-  const begun = await BEGIN_REAPING.first(session, {});
-  const waits = {
-    waits_for_code: begun?.waitsForCode === true,
-    has_fair: begun?.hasFair === true,
-    has_ended: begun?.hasEnded === true,
-    has_offers: begun?.hasOffers === true,
-    relays_to_sql: begun?.relaysToSql === true,
-  };
-  if (ids === undefined && begun?.isMine !== true) return { ...LEFT_TO_ANOTHER, ...waits };
   const params = { ...rest, backoff, policies: JSON.stringify(policies), canIsolate };
   const row =
     ids === undefined
       ? await REAP.first(session, params)
       : await REAP_THESE.first(session, { ...params, ids });
   if (!row) throw new Error('the reaping statement gave no row');
-  return { ...row, ...waits };
+  return row;
 }

@@ -2,7 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { type Database, type Session } from '../../../../src/store/connection/database.js';
 import { QUEUE_LANES } from '../../../../src/store/runs/claim/queue-lanes.js';
-import { reapRuns, type StoredBackoff } from '../../../../src/store/runs/reap/reap.js';
+import {
+  beginReaping,
+  NONE_REAPED,
+  reapRuns,
+  type StoredBackoff,
+} from '../../../../src/store/runs/reap/reap.js';
 import { NEEDS_REAPING } from '../../../../src/store/runs/reap/reapable.js';
 import { storeTest } from '../../../support/open.js';
 import { addRuns, type RunRow, whileLocked, withoutIndexes } from '../../../support/runs.js';
@@ -15,8 +20,13 @@ const WORKER = '00000000-0000-4000-8000-000000000001';
 const { test, database } = storeTest(NOW);
 
 const OPTIONS = { limit: 100, backoffMs: 10_000, maxBackoffMs: 600_000, policies: [] };
+/** What it finds, and what it takes back unless another session does so. */
 const reap = (limit = 100, policies: readonly StoredBackoff[] = [], session = database) =>
-  session.transaction(trx => reapRuns(trx, { ...OPTIONS, limit, policies }));
+  session.transaction(async trx => {
+    const found = await beginReaping(trx);
+    const batch = found.isMine ? await reapRuns(trx, { ...OPTIONS, limit, policies }) : NONE_REAPED;
+    return { ...found, ...batch };
+  });
 /** A run whose lease expired a moment ago, in its first attempt of three. */
 const expired = (row: RunRow = {}): RunRow => ({
   status: 'running',
@@ -61,8 +71,8 @@ describe('reapRuns', () => {
       failed: 0,
       dead: 0,
       cancelled: 0,
-      has_limits: false,
-      has_outbox: false,
+      hasLimits: false,
+      hasOutbox: false,
     });
   });
 
@@ -111,15 +121,17 @@ describe('reapRuns', () => {
     });
   });
 
-  it('leaves reaping to the session that does it, but for runs that it is given', async () => {
-    const ids = await addRuns(test, expired(), expired(), expired());
+  it('leaves reaping, and what is there besides, to the session that does it', async () => {
+    await test.sql(`insert into tock.job_slots values ('job:x', 1, 99, 1)`);
+    await test.sql(`insert into tock.job_outbox (kind, run_id) values ('dead', 99)`);
+    await addRuns(test, { blocked_on: 'code:noop' });
+    const looks = { hasLimits: true, hasOutbox: true, waitsForCode: true };
     await database.transaction(async session => {
-      expect(await reapRuns(session, { ...OPTIONS, limit: 1 })).toMatchObject({ failed: 1 });
-      expect(await reap()).toMatchObject({ failed: 0, dead: 0, cancelled: 0, has_limits: false });
-      const given = { ...OPTIONS, ids: ids.slice(2) };
-      expect(await database.transaction(trx => reapRuns(trx, given))).toMatchObject({ failed: 1 });
+      expect(await beginReaping(session)).toMatchObject({ isMine: true, ...looks });
+      const other = { isMine: false, hasLimits: false, hasOutbox: false, hasDecided: false };
+      expect(await reap()).toMatchObject({ ...other, waitsForCode: true });
     });
-    expect(await reap()).toMatchObject({ failed: 1 });
+    expect(await reap()).toMatchObject({ isMine: true, ...looks });
   });
 
   it('has its session ended by the server if it is frozen, so that others may reap', async () => {
@@ -131,7 +143,7 @@ describe('reapRuns', () => {
       )[0]?.is;
     await database.transaction(async session => {
       const before = await timeout(session);
-      await reapRuns(session, { ...OPTIONS, limit: 1 });
+      await beginReaping(session);
       expect([before, await timeout(session)]).toEqual(['0', '10s']);
     });
   });
@@ -292,14 +304,14 @@ describe('reapRuns', () => {
       expired({ attempts: 3 }),
       expired({ cancel_requested_at: NOW }),
     );
-    expect(await reap()).toMatchObject({ outboxWritten: true, has_outbox: false });
+    expect(await reap()).toMatchObject({ outboxWritten: true, hasOutbox: false });
     expect(await test.sql(`select kind || ' ' || run_id as note from tock.job_outbox order by 1`)).toEqual([
       { note: 'chain 2' },
       { note: 'chain 3' },
       { note: 'dead 4' },
     ]);
     expect(await isRemaining()).toBe(true);
-    expect(await reap()).toMatchObject({ outboxWritten: false, has_outbox: true });
+    expect(await reap()).toMatchObject({ outboxWritten: false, hasOutbox: true });
   });
 
   it.each<[string, string]>([
@@ -310,9 +322,9 @@ describe('reapRuns', () => {
         values ('noop', '{}', 'queued', 'job:x'), ('noop', '{}', 'queued', 'job:y')`,
     ],
   ])('says that there are limits to look after where %s', { tags: 'check' }, async (_what, text) => {
-    expect([await isRemaining(), (await reap()).has_limits]).toEqual([false, false]);
+    expect([await isRemaining(), (await reap()).hasLimits]).toEqual([false, false]);
     await test.sql(text);
-    expect([await isRemaining(), (await reap()).has_limits]).toEqual([true, true]);
+    expect([await isRemaining(), (await reap()).hasLimits]).toEqual([true, true]);
   });
 });
 
