@@ -139,6 +139,7 @@ export const AREAS = [
       'test/engine/worker/end-leases.test.ts',
       'test/engine/execute/hand-off.test.ts',
       'test/engine/set-aside.test.ts',
+      'test/engine/offer/offers.test.ts',
     ],
   },
   {
@@ -165,6 +166,8 @@ export const AREAS = [
       'test/engine/execute/old-lease.test.ts',
       'test/engine/deploys.test.ts',
       'test/engine/bounded-steps.test.ts',
+      'test/engine/offer/offers.test.ts',
+      'test/engine/one-by-one.test.ts',
     ],
   },
   {

@@ -158,7 +158,7 @@ export async function materializeBeforeEdit(
   const scheduleOf = createScheduleCache();
   const options = { ids, scheduleOf, from: FIRST_DUE, dueBy: now };
   const within: Within = work => inSavepoint(session, () => work(session), { isReleased: true });
-  while (ids.length > 0 && (await materializeDue(engine, within, options)).definitions > 0);
+  while ((await materializeDue(engine, within, options)).definitions > 0);
 }
 
 interface BatchOptions {

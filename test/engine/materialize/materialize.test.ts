@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { materialize } from '../../../src/engine/materialize/materialize.js';
+import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { defineJob, type JobSchedule, type Json } from '../../../src/index.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { collectLines } from '../../support/lines.js';
@@ -355,6 +357,48 @@ describe('many definitions at once', () => {
     expect(
       await test.sql('select count(distinct definition_id)::int, count(*)::int as all from tock.job_runs'),
     ).toEqual([{ count: 3000, all: 3000 }]);
+  });
+
+  it('are one batch, and one that finds nothing; of late runs among them workers hear, of others not', async () => {
+    let transactions = 0;
+    const expected: unknown[] = [];
+    const transaction: Database['transaction'] = work => {
+      transactions++;
+      return database.transaction(work);
+    };
+    const worker = { expect: (what: unknown) => expected.push(what) } as unknown as Worker;
+    const engine = engineOver({ ...database, transaction }, [], { workers: new Set([worker]) });
+    await define(2);
+    expect(await materialize(engine)).toMatchObject({ definitions: 2, runs: 2 });
+    expect([transactions, expected]).toEqual([2, []]);
+    await test.sql('delete from tock.job_runs_live');
+    await test.sql(`update tock.job_definitions set cron = '2 12 * * *', next_at = '2026-03-01T12:02:00Z'`);
+    await test.sql(`insert into tock.job_definitions (name, job, origin, at, cursor, next_at)
+      values ('late', 'each', 'runtime', '2026-03-01T12:01:30Z', tock.now(), '2026-03-01T12:01:30Z')`);
+    await test.setClock('2026-03-01T12:02:00Z');
+    expect(await materialize(engine)).toMatchObject({ definitions: 3, runs: 3 });
+    expect(expected).toEqual(['below']);
+  });
+
+  it('note intervals only of those that wait for others', async () => {
+    await test.sql(`alter table tock.job_outbox add constraint none check (kind <> 'interval')`);
+    await define(2);
+    expect(await materialize(engineOver(database))).toMatchObject({ runs: 2, broken: [] });
+    await test.sql('alter table tock.job_outbox drop constraint none');
+  });
+
+  it('make the fair keys of their runs ready, also beside one that is skipped', async () => {
+    await define(2);
+    await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
+    await test.sql(`insert into tock.job_runs_live (job, definition_id, status)
+      select job, id, 'queued' from tock.job_definitions where name = 'each-1'`);
+    await test.sql(
+      `update tock.job_definitions set queue = 'mail', payload = '{"tenant": "a"}' where name = 'each-2'`,
+    );
+    expect(await materialize(engineOver(database))).toMatchObject({ runs: 1, skips: 1 });
+    expect(await test.sql('select key, is_ready from tock.fair_keys')).toEqual([
+      { key: 'a', is_ready: true },
+    ]);
   });
 
   it('are walked over once more for those that another session had locked', { tags: 'check' }, async () => {

@@ -279,6 +279,17 @@ describe('a server that is away', () => {
     // Nothing was accepted before what became of the batch could be read.
     expect(heldUp).toEqual([false, true, true, true, true]);
   });
+
+  it('may have carried out one that was alone', async () => {
+    const ids = await hold(1);
+    answered = () => {
+      answered = () => undefined;
+      throw away();
+    };
+    add(ids);
+    await ended(1);
+    expect(done).toEqual(['1 true']);
+  });
 });
 
 describe('an outcome that PostgreSQL can never store', () => {

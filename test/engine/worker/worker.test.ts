@@ -1,4 +1,5 @@
 // Engine: how a worker drains, and what it no longer claims.
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
@@ -140,6 +141,20 @@ describe('a worker that has room again', () => {
     await worker.idle();
     await worker.stop();
     expect(await runs('fence = 0')).toHaveLength(4);
+  });
+});
+
+describe('a worker over the pool of an app', () => {
+  it('claims nothing, and does not fail, once the app ends its pool', async () => {
+    const pool = new pg.Pool({ connectionString: test.url });
+    const database = openDatabase({ pool });
+    await add(1);
+    const worker = openWorker(engineOver(database, [job]), { kind: 'library' });
+    const ended = pool.end();
+    expect(await worker.claim()).toBe(0);
+    await ended;
+    await worker.stop();
+    expect(await runs('fence = 0')).toHaveLength(1);
   });
 });
 
