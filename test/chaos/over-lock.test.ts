@@ -11,6 +11,7 @@ import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
 import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
+import { REAPING } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -75,9 +76,7 @@ describe('11: the planner updates more rows than LIMIT', () => {
       `update tock.job_runs_live set status = 'running', attempts = 1, locked_until = tock.now() - interval '1 second'`,
     );
     await underEachPlan(async session => {
-      expect(
-        await reapRuns(session, { limit: 7, backoffMs: 1, maxBackoffMs: 1, policies: [] }),
-      ).toMatchObject({
+      expect(await reapRuns(session, { ...REAPING, limit: 7 })).toMatchObject({
         failed: 7,
       });
     });

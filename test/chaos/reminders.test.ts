@@ -6,6 +6,7 @@ import { openInbox } from '../jobs/inbox.js';
 import { openDatabase } from '../support/database.js';
 import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, startProcess, TICK } from '../support/processes.js';
+import { REAPING } from '../support/runs.js';
 import { openTestTock, until } from '../support/test-tock.js';
 
 const KILLS = 50;
@@ -76,9 +77,7 @@ describe('send-invoice-reminders, killed between sending and finalizing', () => 
       compare(from);
       // No need to sit through leases and backoffs.
       await test.sql(`update tock.job_runs_live set locked_until = tock.now() - interval '1 second'`);
-      expect(
-        await reapRuns(database, { limit: 10, backoffMs: 0, maxBackoffMs: 0, policies: [] }),
-      ).toMatchObject({
+      expect(await reapRuns(database, { ...REAPING, backoffMs: 0, maxBackoffMs: 0 })).toMatchObject({
         failed: 1,
       });
     }

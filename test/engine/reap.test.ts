@@ -1,6 +1,8 @@
 // Engine: what a reaping does with all that it finds.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type RetryPolicy, type Tock } from '../../src/index.js';
+import { beginReaping } from '../../src/store/runs/reap/reap.js';
+import { openDatabase } from '../support/database.js';
 import { collectLines, type LineLog } from '../support/lines.js';
 import { openForEach } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';
@@ -41,6 +43,21 @@ describe('a reaping', () => {
     await expire('noop', 1003, 201, 101);
     expect((await tock.tick()).reaped).toEqual({ failed: 701, dead: 201, cancelled: 101 });
     expect(await test.sql(`select from tock.job_runs where status = 'running'`)).toEqual([]);
+  });
+
+  it('is left to another process that does so', async () => {
+    const tock = host([job('noop')]);
+    await expire('noop', 1);
+    await test.sql(`insert into tock.job_slots values ('job:x', 1, 99, 1)`);
+    const other = openDatabase({ connectionString: test.url });
+    await other.transaction(async session => {
+      await beginReaping(session);
+      expect((await tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
+      expect(await test.sql('select from tock.job_slots')).toHaveLength(1);
+    });
+    await other.close();
+    expect((await tock.tick()).reaped).toMatchObject({ failed: 1 });
+    expect(await test.sql('select from tock.job_slots')).toEqual([]);
   });
 
   it('looks after slots only where there are any', { tags: 'check' }, async () => {

@@ -11,7 +11,7 @@ import { cancelRun } from '../../src/store/runs/operator-moves.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
 import { setRunAside } from '../../src/store/runs/set-aside.js';
 import { storeTest } from '../support/open.js';
-import { whileHeld, whileWaitedFor } from '../support/runs.js';
+import { REAPING, whileHeld, whileWaitedFor } from '../support/runs.js';
 import { reuseTestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -41,13 +41,7 @@ const finalize = async (id: string, ended: Outcome, session = database) =>
 const expire = async () =>
   await test.sql(`update tock.job_runs_live set locked_until = tock.now() - interval '1 second'`);
 const reap = async (ids: readonly string[] = []) =>
-  await reapRuns(database, {
-    limit: 10,
-    backoffMs: 1000,
-    maxBackoffMs: 1000,
-    policies: [],
-    ...(ids.length > 0 && { ids }),
-  });
+  await reapRuns(database, { ...REAPING, ...(ids.length > 0 && { ids }) });
 const statusOf = async (id: string) => (await test.tock.runs.get(id))?.status;
 /** The successor is a run now, the only live one, and nothing is left behind. */
 async function expectStarted(id: string): Promise<void> {

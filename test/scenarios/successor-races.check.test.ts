@@ -10,6 +10,7 @@ import { cancelRun } from '../../src/store/runs/operator-moves.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
 import { openDatabase } from '../support/database.js';
 import { openOnce } from '../support/open.js';
+import { REAPING } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const KEYS = 200;
@@ -83,8 +84,7 @@ async function work(
     });
     const { failed } = await finalizeRuns(database, batch, workerId);
     if (failed.length > 0) throw failed[0]?.error;
-    const reaping = { limit: 10, backoffMs: 0, maxBackoffMs: 0, policies: [] };
-    await database.transaction(session => reapRuns(session, reaping));
+    await database.transaction(session => reapRuns(session, { ...REAPING, backoffMs: 0, maxBackoffMs: 0 }));
     if (wasOver && (await test.sql('select from tock.job_runs_live limit 1')).length === 0) return;
   }
 }

@@ -3,12 +3,23 @@
 import pg from 'pg';
 import { afterEach } from 'vitest';
 import type { Database } from '../../src/store/connection/database.js';
+import type { ReapOptions } from '../../src/store/runs/reap/reap.js';
 import { openDatabase } from './database.js';
 import { emptyingTables } from './empty-database.js';
 import { type TestTock, until } from './test-tock.js';
 
 /** Columns of `tock.job_runs_live`; the others are those of a run that is due, of the job `noop`. */
 export type RunRow = Readonly<Record<string, unknown>>;
+
+/** How tests reap that do not say otherwise. */
+export const REAPING: ReapOptions = {
+  limit: 100,
+  backoff: 'exponential',
+  backoffMs: 1000,
+  maxBackoffMs: 1000,
+  policies: [],
+  canIsolate: false,
+};
 
 /** Inserts runs in this order, and returns their ids. */
 export async function addRuns(test: TestTock, ...rows: readonly RunRow[]): Promise<string[]> {

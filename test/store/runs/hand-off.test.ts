@@ -7,7 +7,7 @@ import { FIRST_DECIDED, readDecided } from '../../../src/store/runs/hand-off/dec
 import { renewLeases } from '../../../src/store/runs/leases.js';
 import { beginReaping, reapRuns } from '../../../src/store/runs/reap/reap.js';
 import { storeTest } from '../../support/open.js';
-import { addRuns, type RunRow, whileWaitedFor } from '../../support/runs.js';
+import { addRuns, REAPING, type RunRow, whileWaitedFor } from '../../support/runs.js';
 import { held as heldNow, NOW, OTHER, WORKER } from './held.js';
 
 const { test, database } = storeTest(NOW);
@@ -252,11 +252,10 @@ describe('the functions', () => {
       run_at: new Date('2026-03-02T11:59:00Z'),
     });
     await test.advance('400d');
-    const options = { limit: 10, backoffMs: 1, maxBackoffMs: 1, policies: [] };
     expect(
       await database.transaction(async session => ({
         ...(await beginReaping(session)),
-        ...(await reapRuns(session, options)),
+        ...(await reapRuns(session, REAPING)),
       })),
     ).toMatchObject({ failed: 0, dead: 0, hasDecided: true });
   });
@@ -374,7 +373,7 @@ it('reaping does not take a run that is handed off for one that ends processes',
   const lost = { name: 'LeaseExpired', code: 'TOCK_LEASE_LOST', at: NOW, attempt: 1, message: 'lost' };
   const id = await handedOff({ errors: JSON.stringify([lost]) });
   await test.advance('2h');
-  const options = { limit: 10, backoffMs: 1, maxBackoffMs: 1, policies: [], canIsolate: true };
+  const options = { ...REAPING, backoffMs: 1, maxBackoffMs: 1, canIsolate: true };
   expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({ failed: 1 });
   expect(await runOf(id)).toMatchObject({ status: 'failed', slot_keys: null, locked_by: null });
   await test.sql(

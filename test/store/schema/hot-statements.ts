@@ -26,6 +26,7 @@ import {
 import { renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
 import { insertAndMove } from '../../../src/store/runs/materialize.js';
 import { beginReaping, reapRuns } from '../../../src/store/runs/reap/reap.js';
+import { REAPING } from '../../support/runs.js';
 
 const TICKER: Ticker = {
   host: 'h',
@@ -173,7 +174,7 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     'the reaper',
     async s => {
       await beginReaping(s);
-      await reapRuns(s, { limit: 500, backoffMs: 1, maxBackoffMs: 1, policies: [] }).catch(() => undefined);
+      await reapRuns(s, { ...REAPING, limit: 500 }).catch(() => undefined);
     },
     [CLAIM_INDEX],
   ],

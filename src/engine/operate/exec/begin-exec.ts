@@ -13,7 +13,7 @@ import {
   readKeyHolder,
 } from '../../../store/runs/exec/begin.js';
 import { cancelRun } from '../../../store/runs/operator-moves.js';
-import { reapRuns } from '../../../store/runs/reap/reap.js';
+import { beginReaping, reapRuns } from '../../../store/runs/reap/reap.js';
 import { requireOriginal } from '../../../store/schema/database-identity.js';
 import type { Engine } from '../../engine.js';
 import { afterCommit } from '../../finalize/after-commit.js';
@@ -103,15 +103,18 @@ async function reapExpired(engine: Engine, ids: readonly string[]): Promise<void
     freed,
     outboxWritten,
     dead_ids: dead,
-  } = await engine.database.transaction(session =>
-    reapRuns(session, {
+  } = await engine.database.transaction(async session => {
+    await beginReaping(session);
+    return await reapRuns(session, {
       ids,
       limit: ids.length,
+      backoff: 'exponential',
       backoffMs: parseDuration(DEFAULT_BASE),
       maxBackoffMs: parseDuration(DEFAULT_MAX),
       policies: [],
-    }),
-  );
+      canIsolate: false,
+    });
+  });
   await afterCommit(engine, { freed, outboxWritten, dead });
 }
 

@@ -209,13 +209,13 @@ export interface StoredBackoff {
 
 export interface ReapOptions {
   readonly limit: number;
-  /** Of jobs that `policies` do not name. Default `exponential`. */
-  readonly backoff?: StoredBackoff['backoff'];
+  /** Of jobs that `policies` do not name. */
+  readonly backoff: StoredBackoff['backoff'];
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   readonly policies: readonly StoredBackoff[];
-  /** Whether handlers can get their own processes here. Default false. */
-  readonly canIsolate?: boolean;
+  /** Whether handlers can get their own processes here. */
+  readonly canIsolate: boolean;
   /** Only these; undefined: all. */
   readonly ids?: readonly string[];
 }
@@ -236,8 +236,8 @@ export const NONE_REAPED: ReapedBatch = {
  * @param session of a transaction that {@link beginReaping} has begun
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
-  const { backoff = 'exponential', policies, canIsolate = false, ids, ...rest } = options;
-  const params = { ...rest, backoff, policies: JSON.stringify(policies), canIsolate };
+  const { policies, ids, ...rest } = options;
+  const params = { ...rest, policies: JSON.stringify(policies) };
   const row =
     ids === undefined
       ? await REAP.first(session, params)

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/store/runs/reap/reap.js';
 import { NEEDS_REAPING } from '../../../../src/store/runs/reap/reapable.js';
 import { storeTest } from '../../../support/open.js';
-import { addRuns, type RunRow, whileLocked, withoutIndexes } from '../../../support/runs.js';
+import { addRuns, REAPING, type RunRow, whileLocked, withoutIndexes } from '../../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
@@ -19,7 +19,7 @@ const WORKER = '00000000-0000-4000-8000-000000000001';
 
 const { test, database } = storeTest(NOW);
 
-const OPTIONS = { limit: 100, backoffMs: 10_000, maxBackoffMs: 600_000, policies: [] };
+const OPTIONS = { ...REAPING, backoffMs: 10_000, maxBackoffMs: 600_000 };
 /** What it finds, and what it takes back unless another session does so. */
 const reap = (limit = 100, policies: readonly StoredBackoff[] = [], session = database) =>
   session.transaction(async trx => {
