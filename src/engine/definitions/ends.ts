@@ -1,9 +1,11 @@
 // What ends by itself: reaping ends what an operator has made where its time has come.
 import type { IsOver } from '../../model/clock.js';
 import { readNow } from '../../store/connection/clock.js';
+import { sqlState } from '../../store/connection/errors.js';
 import { lockEndedPauses, readEndedQueuePauses } from '../../store/definitions/freeze/ended-pauses.js';
 import { lockQueue, resumeQueue } from '../../store/reads/queues.js';
 import { notifyQueued } from '../../store/runs/outbox.js';
+import { isDataError } from '../../store/runs/set-aside.js';
 import type { Engine } from '../engine.js';
 import { endFreeze } from './freeze.js';
 import { resumeLocked } from './pause.js';
@@ -14,13 +16,21 @@ const BATCH_SIZE = 20;
 
 /**
  * A freeze comes last, as it may take long to spread what waits: nothing can be claimed before. Pauses that
- * are left once the bound is over, the next reaping ends.
+ * are left once the bound is over, the next reaping ends. What PostgreSQL refuses to end is logged, and holds
+ * up nothing else.
  */
 export async function endAll(engine: Engine, isOver: IsOver): Promise<void> {
-  await endOverrides(engine);
-  await endQueuePauses(engine);
-  await endPauses(engine, isOver);
-  await endFreeze(engine);
+  for (const end of [endOverrides, endQueuePauses, endPauses, endFreeze]) {
+    try {
+      await end(engine, isOver);
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      engine.logger.error(
+        { event: 'end.refused', error: String(error), code: sqlState(error) },
+        `a pause, a freeze or what was set in a queue is over and cannot be ended: ${String(error)}; the next reaping tries again`,
+      );
+    }
+  }
 }
 
 async function endQueuePauses({ database, logger }: Engine): Promise<void> {

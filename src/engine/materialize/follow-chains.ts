@@ -13,13 +13,17 @@ import { fairKeysArrive, fairKeysFromOutbox } from '../../store/runs/fair/arrive
 import { insertOccurrences, type NewRow } from '../../store/runs/materialize.js';
 import {
   type Follower,
+  type LockedOutboxRow,
   linkFollowers,
   lockFollowers,
+  lockOutbox,
   notifyQueued,
   type OutboxRow,
   type ParentRun,
   readParentRuns,
   redirectDead,
+  splitOutboxRow,
+  takeLocked,
   takeOutbox,
 } from '../../store/runs/outbox.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
@@ -95,23 +99,78 @@ export async function resumeForEmitted(
 
 /** A batch; where it fails because of what some row holds, each by itself. */
 async function followNext(engine: Engine): Promise<Followed> {
-  const follow = (isEachByItself: boolean) =>
-    engine.database.transaction(session => followBatch(session, engine, isEachByItself));
-  const followed = await follow(false).catch((error: unknown) => {
-    if (!isDataError(error)) throw error;
-    return follow(true);
-  });
+  const { database } = engine;
+  const followed = await database
+    .transaction(async session =>
+      followRows(session, engine, await takeOutbox.run(session, { limit: BATCH })),
+    )
+    .catch((error: unknown) => {
+      if (!isDataError(error)) throw error;
+      return database.transaction(session => followSingly(session, engine));
+    });
   if (followed.hasFair) expectRuns(engine, 'fair');
   return followed;
 }
 
-async function followBatch(session: Session, engine: Engine, isEachByItself: boolean): Promise<Followed> {
-  const rows = await takeOutbox(session, BATCH);
+/**
+ * Each row by itself; but chains together, since what fails is broken if others do not. What cannot be done
+ * stays in the outbox; of several runs, each in a row of its own. A dead run that cannot be redirected while
+ * others can stays dead.
+ */
+async function followSingly(session: Session, engine: Engine): Promise<Followed> {
+  const rows = await lockOutbox.run(session, { limit: BATCH });
+  const units = [
+    rows.filter(row => row.kind === 'chain'),
+    ...rows.filter(row => row.kind !== 'chain').map(row => [row]),
+  ].filter(unit => unit.length > 0);
+  const idsOf = (unit: readonly LockedOutboxRow[]) => unit.map(({ id }) => id);
+  const done: Followed[] = [];
+  const failed = await inSavepoints(session, units, async unit => {
+    const taken = await takeLocked.run(session, { ids: idsOf(unit) });
+    done.push(await followRows(session, engine, taken, true));
+  });
+  const hasRedirected = rows.filter(isDead).length > failed.filter(({ each }) => each.some(isDead)).length;
+  let isSplit = false;
+  for (const { each, error } of failed) {
+    const [row] = each;
+    const reason = reasonOf(error);
+    if (row === undefined) continue;
+    if (isDead(row) && hasRedirected) {
+      await takeLocked.run(session, { ids: idsOf(each) });
+      engine.logger.error(
+        { event: 'redirect.failed', run_id: row.run_id, reason },
+        `what onDead asks for dead run ${row.run_id} cannot be enqueued: ${reason}`,
+      );
+    } else if ((row.run_ids?.length ?? 0) > 1) {
+      await splitOutboxRow.run(session, { id: row.id });
+      isSplit = true;
+    } else
+      engine.logger.warn(
+        { event: 'follow.failed', kind: row.kind, run_id: row.run_ids?.[0] ?? row.run_id, reason },
+        `what follows from ended runs, or waits for them, cannot be done and is tried again: ${reason}`,
+      );
+  }
+  return {
+    count: done.reduce((sum, { count }) => sum + count, 0),
+    hasFair: done.some(({ hasFair }) => hasFair),
+    isMore: isSplit || done.some(({ isMore }) => isMore) || (rows.length === BATCH && done.length > 0),
+  };
+}
+
+const isDead = ({ kind }: LockedOutboxRow) => kind === 'dead';
+
+/** What follows from rows that were taken out of the outbox. */
+async function followRows(
+  session: Session,
+  engine: Engine,
+  rows: readonly OutboxRow[],
+  isEachByItself = false,
+): Promise<Followed> {
   if (rows.length === 0) return { count: 0, hasFair: false, isMore: false };
-  const dead = rows.filter(row => row.kind === 'dead');
-  const redirected = isEachByItself
-    ? await redirectSingly(session, engine, dead)
-    : await redirectDead(session, dead);
+  const redirected = await redirectDead(
+    session,
+    rows.filter(row => row.kind === 'dead'),
+  );
   const followed = await followChains(
     session,
     engine,
@@ -139,22 +198,6 @@ async function followBatch(session: Session, engine: Engine, isEachByItself: boo
   // What was made may have put more into the outbox: what was cancelled, and runs of fair keys.
   const isMore = (rows.length === BATCH && putBack < BATCH) || joined + made > 0;
   return { count: rows.length, hasFair: fairKeys.length > 0, isMore };
-}
-
-/** Redirects each by itself. A dead run that cannot be redirected stays dead. */
-async function redirectSingly(session: Session, engine: Engine, dead: readonly OutboxRow[]): Promise<number> {
-  let total = 0;
-  const failed = await inSavepoints(session, dead, async end => {
-    total += await redirectDead(session, [end]);
-  });
-  // With all of them: something else may be the cause. They stay in the outbox.
-  if (failed.length > 0 && failed.length === dead.length) throw failed[0]?.error;
-  for (const { each, error } of failed)
-    engine.logger.error(
-      { event: 'redirect.failed', run_id: each.run_id, reason: reasonOf(error) },
-      `what onDead asks for dead run ${each.run_id} cannot be enqueued: ${reasonOf(error)}`,
-    );
-  return total;
 }
 
 /** A follower's occurrence that is decided. */

@@ -8,7 +8,10 @@ const RELEASE = statement<object, unknown>('release-savepoint', 'release savepoi
 const ROLL_BACK = statement<object, unknown>('rollback-to-savepoint', 'rollback to savepoint tock_part');
 
 export interface SavepointOptions {
-  /** Releases the savepoint after the part, one more round trip, if there are many. Default false. */
+  /**
+   * Releases the savepoint after the part, one more round trip, if there are many, or if it is a part of
+   * another. Default false.
+   */
   readonly isReleased?: boolean;
 }
 
@@ -25,7 +28,11 @@ export async function inSavepoint<T>(
     if (isReleased) await RELEASE.run(session, {});
     return value;
   } catch (error) {
-    if (!isConnectionFailure(error)) await ROLL_BACK.run(session, {});
+    if (!isConnectionFailure(error)) {
+      await ROLL_BACK.run(session, {});
+      // Of two savepoints of one name the later one counts: a part around this one must find its own.
+      await RELEASE.run(session, {});
+    }
     throw error;
   }
 }

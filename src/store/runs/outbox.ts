@@ -36,19 +36,41 @@ export interface OutboxRow {
 }
 
 // The commit need not reach the disk: where it does not, the outbox has the rows still.
-const TAKE = statement<{ readonly limit: number }, OutboxRow>(
-  'take-outbox',
-  `
-delete from tock.job_outbox o where o.id in (
-  select f.id from tock.job_outbox f order by f.id limit :limit for update skip locked)
+const take = (ids: string) => `
+delete from tock.job_outbox o where o.id ${ids}
 returning o.kind, coalesce(o.run_id::text, '') as run_id, o.run_ids::text[], o.event_id::text, o.fair_keys, o.generation, o.definition_id::text, ${epochMs(readable('o.scheduled_for'))} as scheduled_for,
-  set_config('synchronous_commit', 'off', true) as commit`,
-);
+  set_config('synchronous_commit', 'off', true) as commit`;
 
 /** Takes rows out of the outbox; they come back if the transaction does not commit. */
-export async function takeOutbox(session: Session, limit: number): Promise<OutboxRow[]> {
-  return await TAKE.run(session, { limit });
-}
+export const takeOutbox = statement<{ readonly limit: number }, OutboxRow>(
+  'take-outbox',
+  take('in (select f.id from tock.job_outbox f order by f.id limit :limit for update skip locked)'),
+);
+
+/** The same, of rows that this session has locked. */
+export const takeLocked = statement<{ readonly ids: readonly string[] }, OutboxRow>(
+  'take-locked-outbox',
+  take('= any(:ids::bigint[])'),
+);
+
+/** A row of the outbox that is not taken yet. */
+export type LockedOutboxRow = Pick<OutboxRow, 'kind' | 'run_id' | 'run_ids'> & { readonly id: string };
+
+/** Locks the first rows of the outbox. */
+export const lockOutbox = statement<{ readonly limit: number }, LockedOutboxRow>(
+  'lock-outbox',
+  `
+select o.id::text, o.kind, coalesce(o.run_id::text, '') as run_id, o.run_ids::text[]
+from tock.job_outbox o order by o.id limit :limit for update skip locked`,
+);
+
+/** Gives each run of a row a row of its own. */
+export const splitOutboxRow = statement<{ readonly id: string }, never>(
+  'split-outbox-row',
+  `
+with gone as (delete from tock.job_outbox o where o.id = :id returning o.kind, o.run_ids)
+insert into tock.job_outbox (kind, run_ids) select g.kind, array[u.id] from gone g cross join unnest(g.run_ids) as u(id) order by u.id`,
+);
 
 /** A definition that runs after others. */
 export interface Follower
