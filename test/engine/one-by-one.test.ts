@@ -86,7 +86,7 @@ describe('runs whose rows nothing can change', () => {
     expect(await test.sql('select from tock.job_slots')).toEqual([]);
   });
 
-  it('nor do definitions whose pause cannot be ended: what else is over is ended', async () => {
+  it('are not alone: nor does a definition whose pause cannot be ended', async () => {
     const paused = `tock.now() - interval '1 hour', tock.now() - interval '1 minute'`;
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, paused_at, paused_until)
       values ('cursed', 'cursed', 'runtime', '* * * * *', tock.now(), ${paused})`);

@@ -22,15 +22,20 @@ import {
   type ParentRun,
   readParentRuns,
   redirectDead,
-  splitOutboxRow,
   takeLocked,
   takeOutbox,
 } from '../../store/runs/outbox.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
-import { endWaits, resumeForEvents } from '../../store/runs/waits/waits.js';
+import {
+  endLocked,
+  endWaits,
+  type LockedWait,
+  lockWaits,
+  resumeForEvents,
+} from '../../store/runs/waits/waits.js';
 import { type Engine, expectRuns } from '../engine.js';
-import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
+import { brokenOf, type Failed, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
 import { joinIntervals } from './follow-intervals.js';
 import { occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 
@@ -113,51 +118,78 @@ async function followNext(engine: Engine): Promise<Followed> {
 }
 
 /**
- * Each row by itself; but chains together, since what fails is broken if others do not. What cannot be done
- * stays in the outbox; of several runs, each in a row of its own. A dead run that cannot be redirected while
- * others can stays dead.
+ * Each row and each wait by itself; but chains together, since what fails is broken if others do not. What
+ * cannot be done stays in the outbox. A dead run that cannot be redirected while others can stays dead.
  */
 async function followSingly(session: Session, engine: Engine): Promise<Followed> {
   const rows = await lockOutbox.run(session, { limit: BATCH });
+  const left: Failed<LockedOutboxRow>[] = [];
+  for (const row of rows) left.push(...(await endWaitsSingly(session, row)));
+  const others = rows.filter(row => !left.some(({ each }) => each === row));
   const units = [
-    rows.filter(row => row.kind === 'chain'),
-    ...rows.filter(row => row.kind !== 'chain').map(row => [row]),
+    others.filter(row => row.kind === 'chain'),
+    ...others.filter(row => row.kind !== 'chain').map(row => [row]),
   ].filter(unit => unit.length > 0);
-  const idsOf = (unit: readonly LockedOutboxRow[]) => unit.map(({ id }) => id);
   const done: Followed[] = [];
   const failed = await inSavepoints(session, units, async unit => {
-    const taken = await takeLocked.run(session, { ids: idsOf(unit) });
+    const taken = await takeLocked.run(session, { ids: unit.map(({ id }) => id) });
     done.push(await followRows(session, engine, taken, true));
   });
-  const hasRedirected = rows.filter(isDead).length > failed.filter(({ each }) => each.some(isDead)).length;
-  let isSplit = false;
-  for (const { each, error } of failed) {
-    const [row] = each;
+  left.push(...failed.flatMap(({ each, error }) => each.map(row => ({ each: row, error }))));
+  const isDead = ({ kind }: LockedOutboxRow) => kind === 'dead';
+  const hasRedirected = rows.filter(isDead).length > left.filter(({ each }) => isDead(each)).length;
+  for (const { each: row, error } of left) {
     const reason = reasonOf(error);
-    if (row === undefined) continue;
     if (isDead(row) && hasRedirected) {
-      await takeLocked.run(session, { ids: idsOf(each) });
+      await takeLocked.run(session, { ids: [row.id] });
       engine.logger.error(
         { event: 'redirect.failed', run_id: row.run_id, reason },
         `what onDead asks for dead run ${row.run_id} cannot be enqueued: ${reason}`,
       );
-    } else if ((row.run_ids?.length ?? 0) > 1) {
-      await splitOutboxRow.run(session, { id: row.id });
-      isSplit = true;
     } else
       engine.logger.warn(
-        { event: 'follow.failed', kind: row.kind, run_id: row.run_ids?.[0] ?? row.run_id, reason },
+        { event: 'follow.failed', kind: row.kind, run_ids: row.run_ids ?? [row.run_id], reason },
         `what follows from ended runs, or waits for them, cannot be done and is tried again: ${reason}`,
       );
   }
   return {
     count: done.reduce((sum, { count }) => sum + count, 0),
     hasFair: done.some(({ hasFair }) => hasFair),
-    isMore: isSplit || done.some(({ isMore }) => isMore) || (rows.length === BATCH && done.length > 0),
+    isMore: done.some(({ isMore }) => isMore) || (rows.length === BATCH && done.length > 0),
   };
 }
 
-const isDead = ({ kind }: LockedOutboxRow) => kind === 'dead';
+/** Ends each wait by itself that a row of the outbox concerns. Returns why it must stay there, if it must. */
+async function endWaitsSingly(
+  session: Session,
+  row: LockedOutboxRow,
+): Promise<readonly Failed<LockedOutboxRow>[]> {
+  const mayBeOver = mayBeOverBy([row]);
+  if (mayBeOver === null) return [];
+  let resumed = 0;
+  const errors: unknown[] = [];
+  const end = async (wait: LockedWait) => {
+    resumed += (await endLocked(session, [wait], mayBeOver)).length;
+  };
+  const endAll = async () => {
+    const failed = await inSavepoints(session, await lockWaits(session, mayBeOver), end);
+    errors.push(...failed.map(({ error }) => error));
+  };
+  errors.push(...(await inSavepoints(session, [row], endAll)).map(({ error }) => error));
+  if (resumed > 0) await notifyQueued(session);
+  return errors.slice(0, 1).map(error => ({ each: row, error }));
+}
+
+/** Whose waits may be over by these rows; null: nobody's. */
+function mayBeOverBy(rows: readonly Pick<OutboxRow, 'kind' | 'run_ids' | 'event_id'>[]) {
+  const ofKind = (kind: OutboxRow['kind']) => rows.filter(row => row.kind === kind);
+  const [runs, awaited, events] = [
+    ofKind('end').flatMap(row => row.run_ids ?? []),
+    ofKind('wait').flatMap(row => row.run_ids ?? []),
+    ofKind('event').map(row => row.event_id ?? ''),
+  ];
+  return runs.length + awaited.length + events.length > 0 ? { runs, awaited, events } : null;
+}
 
 /** What follows from rows that were taken out of the outbox. */
 async function followRows(
@@ -178,13 +210,8 @@ async function followRows(
     isEachByItself,
   );
   const ofKind = (kind: OutboxRow['kind']) => rows.filter(row => row.kind === kind);
-  const [runs, awaited, events] = [
-    ofKind('end').flatMap(row => row.run_ids ?? []),
-    ofKind('wait').flatMap(row => row.run_ids ?? []),
-    ofKind('event').map(row => row.event_id ?? ''),
-  ];
-  const isWaitedFor = runs.length + awaited.length + events.length > 0;
-  const resumed = isWaitedFor ? await endWaits(session, { runs, awaited, events }) : [];
+  const mayBeOver = mayBeOverBy(rows);
+  const resumed = mayBeOver === null ? [] : await endWaits(session, mayBeOver);
   const own = [...new Set(ofKind('interval').map(row => row.definition_id ?? ''))];
   const intervals = { own, ended: ofKind('chain') };
   const { joined, putBack } =

@@ -54,22 +54,16 @@ export const takeLocked = statement<{ readonly ids: readonly string[] }, OutboxR
 );
 
 /** A row of the outbox that is not taken yet. */
-export type LockedOutboxRow = Pick<OutboxRow, 'kind' | 'run_id' | 'run_ids'> & { readonly id: string };
+export type LockedOutboxRow = Pick<OutboxRow, 'kind' | 'run_id' | 'run_ids' | 'event_id'> & {
+  readonly id: string;
+};
 
 /** Locks the first rows of the outbox. */
 export const lockOutbox = statement<{ readonly limit: number }, LockedOutboxRow>(
   'lock-outbox',
   `
-select o.id::text, o.kind, coalesce(o.run_id::text, '') as run_id, o.run_ids::text[]
+select o.id::text, o.kind, coalesce(o.run_id::text, '') as run_id, o.run_ids::text[], o.event_id::text
 from tock.job_outbox o order by o.id limit :limit for update skip locked`,
-);
-
-/** Gives each run of a row a row of its own. */
-export const splitOutboxRow = statement<{ readonly id: string }, never>(
-  'split-outbox-row',
-  `
-with gone as (delete from tock.job_outbox o where o.id = :id returning o.kind, o.run_ids)
-insert into tock.job_outbox (kind, run_ids) select g.kind, array[u.id] from gone g cross join unnest(g.run_ids) as u(id) order by u.id`,
 );
 
 /** A definition that runs after others. */

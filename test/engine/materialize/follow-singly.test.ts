@@ -9,31 +9,27 @@ const test = openForEach(reuseTestTock, ({ setClock }) => setClock('2026-03-01T1
 
 it('what cannot be done stays in the outbox, and all else goes on: joins, chains, redirects', async () => {
   const log = collectLines();
-  const member = defineJob({ name: 'member', run: () => 'done' });
-  const [plain, cursed] = ['plain', 'cursed'].map(name => defineJob({ name, run: () => 'done' }));
-  const jobs = [member, plain, cursed].flatMap(job => job ?? []);
   const tock = test.another({
     logger: log.logger,
     jobs: [
-      ...jobs,
+      ...['member', 'plain', 'cursed'].map(name => defineJob({ name, run: () => 'done' })),
       defineJob({ name: 'dies', onDead: 'cursed', run: () => Promise.reject(new Dead('no')) }),
+      ...['hears', 'cannot'].map(name =>
+        defineJob({ name, run: ctx => ctx.waitFor('paid').then(() => 'done') }),
+      ),
       defineJob({ name: 'load', schedule: { cron: '0 * * * *' }, run: () => 'done' }),
       defineJob({ name: 'report', schedule: { after: 'load' }, run: () => 'done' }),
     ],
   });
+  for (const name of ['hears', 'cannot']) await tock.enqueue(name, {});
   await tock.tick();
+  const member = { job: 'member', payload: {} };
   for (const job of ['cursed', 'plain'])
-    await tock.enqueueGroup(
-      [
-        { job: member, payload: {} },
-        { job: member, payload: {} },
-      ],
-      { then: { job, payload: {} } },
-    );
+    await tock.enqueueGroup([member, member], { then: { job, payload: {} } });
   await tock.enqueue('dies', {});
-  await test.sql(
-    `alter table tock.job_runs_live add constraint mine check (job <> 'cursed' or run_at = '9999-12-31')`,
-  );
+  await test.sql(`alter table tock.job_runs_live add constraint mine
+    check (job not in ('cursed', 'cannot') or run_at > '2026-03-02')`);
+  await tock.emit('paid');
   await test.advance('30s');
   await tock.tick();
   const statuses = async () =>
@@ -49,19 +45,20 @@ it('what cannot be done stays in the outbox, and all else goes on: joins, chains
     plain: 'succeeded',
     load: 'succeeded',
     report: 'succeeded',
+    hears: 'succeeded',
     dies: 'dead',
   };
-  expect(await statuses()).toEqual({ ...others, cursed: 'queued' });
+  expect(await statuses()).toEqual({ ...others, cursed: 'queued', cannot: 'queued' });
   const left = async () =>
     (await test.sql<{ kind: string }>('select kind from tock.job_outbox order by kind')).map(
       ({ kind }) => kind,
     );
-  expect(new Set(await left())).toEqual(new Set(['dead', 'end']));
+  expect(new Set(await left())).toEqual(new Set(['dead', 'end', 'event']));
   expect(log.lines.filter(line => line['event'] === 'follow.failed')).not.toEqual([]);
   await tock.tick();
-  expect(new Set(await left())).toEqual(new Set(['dead', 'end']));
+  expect(new Set(await left())).toEqual(new Set(['dead', 'end', 'event']));
   await test.sql('alter table tock.job_runs_live drop constraint mine');
   await tock.tick();
-  expect(await statuses()).toEqual({ ...others, cursed: 'succeeded' });
+  expect(await statuses()).toEqual({ ...others, cursed: 'succeeded', cannot: 'succeeded' });
   expect([await tock.runs.list({ job: 'cursed' }), await left()]).toMatchObject([{ length: 2 }, []]);
 });

@@ -80,7 +80,7 @@ where o.id is not null or exists (select from unknown)`,
 );
 
 /** Whose waits may be over: those of events, of ended runs, and these. */
-interface MayBeOver {
+export interface MayBeOver {
   readonly events: readonly string[];
   readonly runs: readonly string[];
   /** For the ends of these, a wait has begun that they do not know. */
@@ -150,7 +150,7 @@ const IF_LATE = `when w.until <= tock.now() then case w.kind when 'sleep' then '
 // awaited run takes back what was noted of its end, under the lock of the wait, and the decision must see all
 // of that or nothing. Runs first, in the order of their ids. A run that is marked here either ends after this
 // commit, with the mark, or has ended before the next statement, which sees that.
-const LOCK_WAITS = statement<MayBeOver, { readonly id: string; readonly cancels: boolean | null }>(
+const LOCK_WAITS = statement<MayBeOver, LockedWait>(
   'lock-waits',
   `
 with ${candidates([OF_WAITS, ofEvents(':events::bigint[]'), OF_RUNS].join('\n  union\n  '), ' || :awaited::bigint[]')}, marked as (
@@ -213,26 +213,46 @@ with failed as materialized (
 select g.wait_id::text as id, 'cancelled' as outcome, null as result from gone g`,
 );
 
+/** A wait that may be over, locked with its run. */
+export interface LockedWait {
+  readonly id: string;
+  readonly cancels: boolean | null;
+}
+
+const allOf = (mayBeOver: Partial<MayBeOver>): MayBeOver => ({
+  events: [],
+  waits: [],
+  awaited: [],
+  ...mayBeOver,
+  runs: [...(mayBeOver.runs ?? []), ...(mayBeOver.awaited ?? [])],
+});
+
+/** Locks those waits that may be over, until the transaction ends. */
+export async function lockWaits(session: Session, mayBeOver: Partial<MayBeOver>): Promise<LockedWait[]> {
+  return await LOCK_WAITS.run(session, allOf(mayBeOver));
+}
+
+/** As {@link endWaits}, of waits that are locked. */
+export async function endLocked(
+  session: Session,
+  waits: readonly LockedWait[],
+  mayBeOver: Partial<MayBeOver>,
+): Promise<EndedWait[]> {
+  if (waits.length === 0) return [];
+  const { runs, waits: held } = allOf(mayBeOver);
+  const ended = await END_WAITS.run(session, { locked: waits.map(({ id }) => id), runs, held });
+  const cancelling = waits.filter(({ cancels }) => cancels).map(({ id }) => id);
+  if (cancelling.length === 0) return ended;
+  return [...ended, ...(await CANCEL_CHILDREN.run(session, { waits: cancelling }))];
+}
+
 /**
  * Ends those waits that are over, and makes their runs due. Of several that do so at once, one ends each
  * wait. Runs of flows are cancelled where a parent has failed that cancels them; what follows from that is in
  * the outbox. The session must be in a transaction.
  */
 export async function endWaits(session: Session, mayBeOver: Partial<MayBeOver>): Promise<EndedWait[]> {
-  const all = {
-    events: [],
-    waits: [],
-    awaited: [],
-    ...mayBeOver,
-    runs: [...(mayBeOver.runs ?? []), ...(mayBeOver.awaited ?? [])],
-  };
-  const rows = await LOCK_WAITS.run(session, all);
-  if (rows.length === 0) return [];
-  const locked = rows.map(({ id }) => id);
-  const ended = await END_WAITS.run(session, { locked, runs: all.runs, held: all.waits });
-  const cancelling = rows.filter(({ cancels }) => cancels).map(({ id }) => id);
-  if (cancelling.length === 0) return ended;
-  return [...ended, ...(await CANCEL_CHILDREN.run(session, { waits: cancelling }))];
+  return await endLocked(session, await lockWaits(session, mayBeOver), mayBeOver);
 }
 
 /** Ends a wait of a run that the caller holds, for a time or an event, if it is over. */
