@@ -118,24 +118,36 @@ async function followNext(engine: Engine): Promise<Followed> {
 }
 
 /**
- * Each row and each wait by itself; but chains together, since what fails is broken if others do not. What
- * cannot be done stays in the outbox. A dead run that cannot be redirected while others can stays dead.
+ * Each dead run and each wait by itself; chains together, since what fails is broken if others do not. What
+ * cannot be done stays in the outbox. A dead run that cannot be redirected while others can stays dead. Locks
+ * in the order of {@link followRows}.
  */
 async function followSingly(session: Session, engine: Engine): Promise<Followed> {
   const rows = await lockOutbox.run(session, { limit: BATCH });
-  const left: Failed<LockedOutboxRow>[] = [];
-  for (const row of rows) left.push(...(await endWaitsSingly(session, row)));
-  const others = rows.filter(row => !left.some(({ each }) => each === row));
-  const units = [
-    others.filter(row => row.kind === 'chain'),
-    ...others.filter(row => row.kind !== 'chain').map(row => [row]),
-  ].filter(unit => unit.length > 0);
+  const of = (...kinds: OutboxRow['kind'][]) => rows.filter(({ kind }) => kinds.includes(kind));
   const done: Followed[] = [];
-  const failed = await inSavepoints(session, units, async unit => {
-    const taken = await takeLocked.run(session, { ids: unit.map(({ id }) => id) });
-    done.push(await followRows(session, engine, taken, true));
-  });
-  left.push(...failed.flatMap(({ each, error }) => each.map(row => ({ each: row, error }))));
+  const left: Failed<LockedOutboxRow>[] = [];
+  const follow = async (...units: (readonly LockedOutboxRow[])[]) => {
+    const some = units.filter(unit => unit.length > 0);
+    const failed = await inSavepoints(session, some, async unit => {
+      const taken = await takeLocked.run(session, { ids: unit.map(({ id }) => id) });
+      done.push(await followRows(session, engine, taken, true));
+    });
+    left.push(...failed.flatMap(({ each, error }) => each.map(row => ({ each: row, error }))));
+  };
+  await follow(...of('dead').map(row => [row]), of('chain'));
+  let resumed = 0;
+  const waiting = of('end', 'wait', 'event');
+  // All at once, because they are sorted then.
+  await inSavepoints(session, [waiting], all => lockWaits(session, mayBeOverBy(all)));
+  for (const row of waiting) {
+    const { errors, ended } = await endWaitsSingly(session, row);
+    resumed += ended;
+    if (errors.length > 0) left.push({ each: row, error: errors[0] });
+    else await follow([row]);
+  }
+  if (resumed > 0) await notifyQueued(session);
+  await follow(of('interval'), of('fair'));
   const isDead = ({ kind }: LockedOutboxRow) => kind === 'dead';
   const hasRedirected = rows.filter(isDead).length > left.filter(({ each }) => isDead(each)).length;
   for (const { each: row, error } of left) {
@@ -155,40 +167,34 @@ async function followSingly(session: Session, engine: Engine): Promise<Followed>
   return {
     count: done.reduce((sum, { count }) => sum + count, 0),
     hasFair: done.some(({ hasFair }) => hasFair),
-    isMore: done.some(({ isMore }) => isMore) || (rows.length === BATCH && done.length > 0),
+    isMore: resumed > 0 || done.some(({ isMore }) => isMore) || (rows.length === BATCH && done.length > 0),
   };
 }
 
-/** Ends each wait by itself that a row of the outbox concerns. Returns why it must stay there, if it must. */
-async function endWaitsSingly(
-  session: Session,
-  row: LockedOutboxRow,
-): Promise<readonly Failed<LockedOutboxRow>[]> {
+/** Ends each wait by itself that a row of the outbox concerns. With errors, the row must stay there. */
+async function endWaitsSingly(session: Session, row: LockedOutboxRow) {
   const mayBeOver = mayBeOverBy([row]);
-  if (mayBeOver === null) return [];
-  let resumed = 0;
   const errors: unknown[] = [];
+  let ended = 0;
   const end = async (wait: LockedWait) => {
-    resumed += (await endLocked(session, [wait], mayBeOver)).length;
+    ended += (await endLocked(session, [wait], mayBeOver)).length;
   };
   const endAll = async () => {
     const failed = await inSavepoints(session, await lockWaits(session, mayBeOver), end);
     errors.push(...failed.map(({ error }) => error));
   };
   errors.push(...(await inSavepoints(session, [row], endAll)).map(({ error }) => error));
-  if (resumed > 0) await notifyQueued(session);
-  return errors.slice(0, 1).map(error => ({ each: row, error }));
+  return { errors, ended };
 }
 
-/** Whose waits may be over by these rows; null: nobody's. */
+/** Whose waits may be over by these rows. */
 function mayBeOverBy(rows: readonly Pick<OutboxRow, 'kind' | 'run_ids' | 'event_id'>[]) {
   const ofKind = (kind: OutboxRow['kind']) => rows.filter(row => row.kind === kind);
-  const [runs, awaited, events] = [
-    ofKind('end').flatMap(row => row.run_ids ?? []),
-    ofKind('wait').flatMap(row => row.run_ids ?? []),
-    ofKind('event').map(row => row.event_id ?? ''),
-  ];
-  return runs.length + awaited.length + events.length > 0 ? { runs, awaited, events } : null;
+  return {
+    runs: ofKind('end').flatMap(row => row.run_ids ?? []),
+    awaited: ofKind('wait').flatMap(row => row.run_ids ?? []),
+    events: ofKind('event').map(row => row.event_id ?? ''),
+  };
 }
 
 /** What follows from rows that were taken out of the outbox. */
@@ -211,7 +217,8 @@ async function followRows(
   );
   const ofKind = (kind: OutboxRow['kind']) => rows.filter(row => row.kind === kind);
   const mayBeOver = mayBeOverBy(rows);
-  const resumed = mayBeOver === null ? [] : await endWaits(session, mayBeOver);
+  const isWaitedFor = Object.values(mayBeOver).some(ids => ids.length > 0);
+  const resumed = isWaitedFor ? await endWaits(session, mayBeOver) : [];
   const own = [...new Set(ofKind('interval').map(row => row.definition_id ?? ''))];
   const intervals = { own, ended: ofKind('chain') };
   const { joined, putBack } =

@@ -62,3 +62,19 @@ it('what cannot be done stays in the outbox, and all else goes on: joins, chains
   expect(await statuses()).toEqual({ ...others, cursed: 'succeeded', cannot: 'succeeded' });
   expect([await tock.runs.list({ job: 'cursed' }), await left()]).toMatchObject([{ length: 2 }, []]);
 });
+
+it('a batch of which nothing can be done ends; what lies behind it is done once something of it can be', async () => {
+  const tock = test.another({
+    jobs: [
+      defineJob({ name: 'dies', onDead: 'cursed', run: () => Promise.reject(new Dead('no')) }),
+      defineJob({ name: 'cursed', run: () => 'done' }),
+    ],
+  });
+  await tock.enqueueMany(Array.from({ length: 210 }, () => ({ job: 'dies', payload: {} })));
+  await test.sql(`alter table tock.job_runs_live add constraint mine check (job <> 'cursed')`);
+  expect((await tock.tick()).executed).toMatchObject({ dead: 210 });
+  expect(await test.sql('select from tock.job_outbox')).toHaveLength(210);
+  await test.sql('alter table tock.job_runs_live drop constraint mine');
+  await tock.tick();
+  expect(await tock.runs.list({ job: 'cursed', limit: 300 })).toHaveLength(210);
+});
