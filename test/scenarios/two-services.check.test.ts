@@ -71,15 +71,19 @@ async function live(test: TestTock, steps: readonly Step[]): Promise<string[]> {
         { version: each.version, tock: host(each.service, each.version) },
       ]);
     else if (each.does === 'finish') hosts.set(each.service, of(each.service).slice(-1));
-    else if (each.does === 'kill')
+    else if (each.does === 'kill') {
+      const ticks = () => SERVICES.flatMap(of).map(({ tock }) => tock.tick());
       await Promise.allSettled([
-        ...SERVICES.flatMap(of).map(({ tock }) => tock.tick()),
+        ...ticks(),
+        // Until they have ended.
         test.sql(
-          `select pg_terminate_backend(pid) from pg_stat_activity
+          `select pg_terminate_backend(pid, 60000) from pg_stat_activity
            where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
         ),
       ]);
-    else await test.advance('10m');
+      // A tick may still get an idle connection whose end its process has not read yet.
+      await Promise.allSettled(ticks());
+    } else await test.advance('10m');
     await tickAll();
     await expectNoLoss();
   }
