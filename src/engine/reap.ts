@@ -62,13 +62,11 @@ export async function reap(engine: Engine, isOver: IsOver = NEVER_OVER): Promise
     canIsolate: engine.isolation !== null,
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
-  let found = NOTHING_FOUND;
+  let found: Found;
   let isMore = true;
-  const onBegun = (now: Found) => {
-    found = now;
-  };
   do {
-    const batch = await reapBatch(engine, options, onBegun);
+    const batch = await reapBatch(engine, options);
+    found = batch.found;
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
@@ -114,19 +112,19 @@ const logRefused =
 async function reapBatch(
   engine: Engine,
   options: ReapOptions,
-  onBegun: (found: Found) => void,
-): Promise<ReapedBatch> {
+): Promise<ReapedBatch & { readonly found: Found }> {
   const { database } = engine;
+  let found = NOTHING_FOUND;
   const reapOnly = (more: Partial<ReapOptions> = {}) =>
     database.transaction(async session => {
-      const { isMine, ...found } = await beginReaping(session);
-      onBegun(found);
+      const { isMine, ...begun } = await beginReaping(session);
+      found = begun;
       return isMine || more.ids !== undefined
         ? await reapRuns(session, { ...options, ...more })
         : NONE_REAPED;
     });
   try {
-    return await reapOnly();
+    return { ...(await reapOnly()), found };
   } catch (error) {
     if (!isDataError(error)) throw error;
     engine.logger.warn(
@@ -154,6 +152,7 @@ async function reapBatch(
     dead_ids: batches.flatMap(batch => batch.dead_ids),
     freed: batches.flatMap(batch => batch.freed ?? []),
     outboxWritten: batches.some(batch => batch.outboxWritten),
+    found,
   };
 }
 

@@ -86,20 +86,6 @@ describe('runs whose rows nothing can change', () => {
     expect(await test.sql('select from tock.job_slots')).toEqual([]);
   });
 
-  it('are not alone: nor does a definition whose pause cannot be ended', async () => {
-    const paused = `tock.now() - interval '1 hour', tock.now() - interval '1 minute'`;
-    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, paused_at, paused_until)
-      values ('cursed', 'cursed', 'runtime', '* * * * *', tock.now(), ${paused})`);
-    await test.sql(
-      `alter table tock.job_definitions add constraint cursed check (name <> 'cursed' or paused_at is not null)`,
-    );
-    await test.sql(`insert into tock.job_queues (name, paused_at, paused_until) values ('mail', ${paused})`);
-    const lines = collectLines();
-    await reap({ ...engine, logger: lines.logger });
-    expect(await test.sql('select paused_at from tock.job_queues')).toEqual([{ paused_at: null }]);
-    expect(lines.lines.map(line => line['event'])).toEqual(['queue.resumed', 'end.refused']);
-  });
-
   it('do not hold up those that wait for other slots', async () => {
     const columns = ', slot_keys, slot_limits, blocked_on';
     for (const job of ['cursed', 'plain'])
@@ -117,4 +103,18 @@ describe('runs whose rows nothing can change', () => {
     ]);
     expect(lines.lines).toMatchObject([{ event: 'unblock.refused', key: 'job:cursed' }]);
   });
+});
+
+it('a definition whose pause cannot be ended holds up no other end, and no tick', async () => {
+  const paused = `tock.now() - interval '1 hour', tock.now() - interval '1 minute'`;
+  await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, paused_at, paused_until)
+    values ('cursed', 'cursed', 'runtime', '* * * * *', tock.now(), ${paused})`);
+  await test.sql(
+    `alter table tock.job_definitions add constraint cursed check (name <> 'cursed' or paused_at is not null)`,
+  );
+  await test.sql(`insert into tock.job_queues (name, paused_at, paused_until) values ('mail', ${paused})`);
+  const lines = collectLines();
+  await reap({ ...engine, logger: lines.logger });
+  expect(await test.sql('select paused_at from tock.job_queues')).toEqual([{ paused_at: null }]);
+  expect(lines.lines.map(line => line['event'])).toEqual(['queue.resumed', 'end.refused']);
 });

@@ -130,21 +130,21 @@ async function followSingly(session: Session, engine: Engine): Promise<Followed>
   const follow = async (...units: (readonly LockedOutboxRow[])[]) => {
     const some = units.filter(unit => unit.length > 0);
     const failed = await inSavepoints(session, some, async unit => {
-      const taken = await takeLocked.run(session, { ids: unit.map(({ id }) => id) });
-      done.push(await followRows(session, engine, taken, true));
+      const own = await takeLocked.run(session, { ids: unit.map(({ id }) => id) });
+      done.push(await followRows(session, engine, own, true));
     });
     left.push(...failed.flatMap(({ each, error }) => each.map(row => ({ each: row, error }))));
   };
   await follow(...of('dead').map(row => [row]), of('chain'));
-  let resumed = 0;
+  let [taken, resumed] = [0, 0];
   const waiting = of('end', 'wait', 'event');
-  // All at once, because they are sorted then.
+  // All locks at once, in the order of every batch, so that no two batches wait for each other in a circle.
   await inSavepoints(session, [waiting], all => lockWaits(session, mayBeOverBy(all)));
   for (const row of waiting) {
     const { errors, ended } = await endWaitsSingly(session, row);
     resumed += ended;
     if (errors.length > 0) left.push({ each: row, error: errors[0] });
-    else await follow([row]);
+    else taken += (await takeLocked.run(session, { ids: [row.id] })).length;
   }
   if (resumed > 0) await notifyQueued(session);
   await follow(of('interval'), of('fair'));
@@ -165,9 +165,13 @@ async function followSingly(session: Session, engine: Engine): Promise<Followed>
       );
   }
   return {
-    count: done.reduce((sum, { count }) => sum + count, 0),
+    count: done.reduce((sum, { count }) => sum + count, taken),
     hasFair: done.some(({ hasFair }) => hasFair),
-    isMore: resumed > 0 || done.some(({ isMore }) => isMore) || (rows.length === BATCH && done.length > 0),
+    // Where nothing can be done, another try would find the same.
+    isMore:
+      resumed > 0 ||
+      done.some(({ isMore }) => isMore) ||
+      (rows.length === BATCH && left.length < rows.length),
   };
 }
 

@@ -63,7 +63,7 @@ it('what cannot be done stays in the outbox, and all else goes on: joins, chains
   expect([await tock.runs.list({ job: 'cursed' }), await left()]).toMatchObject([{ length: 2 }, []]);
 });
 
-it('a batch of which nothing can be done ends; what lies behind it is done once something of it can be', async () => {
+it('a batch of which nothing can be done is tried once; all is done when PostgreSQL refuses nothing any more', async () => {
   const tock = test.another({
     jobs: [
       defineJob({ name: 'dies', onDead: 'cursed', run: () => Promise.reject(new Dead('no')) }),

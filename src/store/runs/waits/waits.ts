@@ -80,7 +80,7 @@ where o.id is not null or exists (select from unknown)`,
 );
 
 /** Whose waits may be over: those of events, of ended runs, and these. */
-export interface MayBeOver {
+interface MayBeOver {
   readonly events: readonly string[];
   readonly runs: readonly string[];
   /** For the ends of these, a wait has begun that they do not know. */
