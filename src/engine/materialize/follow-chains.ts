@@ -138,7 +138,7 @@ async function followSingly(session: Session, engine: Engine): Promise<Followed>
   await follow(...of('dead').map(row => [row]), of('chain'));
   let [taken, resumed] = [0, 0];
   const waiting = of('end', 'wait', 'event');
-  // All locks at once, in the order of every batch, so that no two batches wait for each other in a circle.
+  // All locks at once, and sorted, so that no two batches wait for each other in a circle.
   await inSavepoints(session, [waiting], all => lockWaits(session, mayBeOverBy(all)));
   for (const row of waiting) {
     const { errors, ended } = await endWaitsSingly(session, row);
