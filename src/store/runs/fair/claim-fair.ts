@@ -58,7 +58,7 @@ const MOST_PASSED_OVER = 100;
 const isAsSeen = (key: string) =>
   `exists (select from tock.fair_keys n where n.name = ${key}.name and n.tag = ${key}.tag and n.arrivals = ${key}.arrivals)`;
 
-/** Whether no other run of its queue waits for the slot of its job that a run needs. True if it needs none. */
+/** Whether no other run of its queue waits for the slot that a run needs of its job, if it needs one. */
 const isNotHeld = (run: string) => `case when ${run}.slot_keys[2] like 'job:%'
           then (select true from tock.job_runs_live o where o.blocked_on = ${run}.slot_keys[2] and o.queue = ${run}.queue order by o.priority limit 1) is null
             and (select true from tock.job_runs_live o where o.unblocked_on = ${run}.slot_keys[2] and o.queue = ${run}.queue and ${isClaimable('o')} order by o.priority limit 1) is null
